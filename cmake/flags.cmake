@@ -1,0 +1,33 @@
+# SPDX-FileCopyrightText: 2026 The Fulcrum authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Flags of every translation unit. Never -march and never -ffast-math: one binary runs on any machine of its
+# architecture, and the same source gives the same bits on all of them.
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(FULCRUM_CCACHE ccache)
+  if(FULCRUM_CCACHE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${FULCRUM_CCACHE})
+  endif()
+endif()
+
+# Without contraction a*b+c rounds twice everywhere; a fused result is asked for by name (fma) and only there.
+# No interposition: position-independent objects then inline across functions as ordinary ones do.
+add_compile_options(-ffp-contract=off -fno-semantic-interposition)
+# Descriptors are filled by designated initialisers, and leaving a field at its default is what they are for.
+add_compile_options(-Wall -Wextra -Wpedantic -Wno-missing-field-initializers)
+if(FULCRUM_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(FULCRUM_SANITIZE)
+  add_compile_options(-fsanitize=${FULCRUM_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${FULCRUM_SANITIZE})
+endif()

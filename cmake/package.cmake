@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 The Fulcrum authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Install rules, find_package(fulcrum) and the relocatable tarball. Libraries that a plain system lacks go to
+# lib/fulcrum/, a folder of our own, so that an install beside other software never shadows theirs.
+
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fulcrum)
+
+install(DIRECTORY include/fulcrum DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/fulcrum)
+if(EXISTS ${PROJECT_SOURCE_DIR}/share/machines)
+  install(DIRECTORY share/machines DESTINATION ${CMAKE_INSTALL_DATADIR}/fulcrum)
+endif()
+
+# One export per kind of library, both defining fulcrum::fulcrum; fulcrumConfig.cmake picks one.
+foreach(target IN LISTS library_targets)
+  get_target_property(kind ${target} TYPE)
+  string(REGEX REPLACE "_LIBRARY$" "" kind ${kind})
+  string(TOLOWER ${kind} kind)
+  install(TARGETS ${target} EXPORT fulcrum_${kind})
+  install(EXPORT fulcrum_${kind} NAMESPACE fulcrum:: DESTINATION ${package_dir} FILE fulcrum_${kind}.cmake)
+endforeach()
+if(TARGET fulcrum_main)
+  install(TARGETS fulcrum_main EXPORT fulcrum_main)
+  install(EXPORT fulcrum_main NAMESPACE fulcrum:: DESTINATION ${package_dir} FILE fulcrum_main.cmake)
+  install(TARGETS fulcrum_cli)
+endif()
+
+configure_package_config_file(cmake/fulcrumConfig.cmake.in ${PROJECT_BINARY_DIR}/fulcrumConfig.cmake
+                              INSTALL_DESTINATION ${package_dir})
+# Before 1.0 a minor version may break the API.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/fulcrumConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/fulcrumConfig.cmake ${PROJECT_BINARY_DIR}/fulcrumConfigVersion.cmake
+        DESTINATION ${package_dir})
+
+# Highway is not on a plain Debian or Ubuntu. The link is by soname, so the copy carries that name.
+get_target_property(hwy_type hwy::hwy TYPE)
+if(hwy_type STREQUAL SHARED_LIBRARY)
+  install(FILES $<TARGET_FILE:hwy::hwy> DESTINATION ${CMAKE_INSTALL_LIBDIR}/fulcrum
+          RENAME $<TARGET_SONAME_FILE_NAME:hwy::hwy>)
+endif()
+
+set(CPACK_GENERATOR TGZ)
+set(CPACK_PACKAGE_VENDOR "The Fulcrum authors")
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_PACKAGE_FILE_NAME fulcrum-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
+include(CPack)

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What this machine is and what it can do at best: discovery, ceilings measured with probe_* ops, and the store
+// of profiles (own measurements in the data folder, shipped device profiles in share/machines).
+#pragma once
+
+#include <fulcrum/measure.h>
+
+namespace fulcrum::machine {
+
+/// Topology, caches and instruction sets; takes milliseconds, measures nothing.
+CpuTopology discover_cpu();
+/// Sizes of the data caches as one thread sees them, smallest first; DRAM last with capacity 0.
+std::vector<MemoryLevel> discover_levels();
+/// Stable identity: CPU model, cores, caches, memory. Never the host name.
+std::string fingerprint(const CpuTopology& topology, const std::vector<MemoryLevel>& levels);
+
+struct ProbeConfig {
+  double budget_seconds = 45;
+  std::function<bool()> interrupted;
+  std::function<void(std::string_view what, int done, int total)> progress;
+};
+/// Measures every ceiling: FMA peak, read, copy and triad per level, with one and with all threads, load
+/// latency, fork-join, clock. Values are of the best window with the spread of the windows as interval.
+Result<Machine> measure(const ProbeConfig& config);
+
+/// Profiles by name: "this" is the newest of this machine.
+struct StoredProfile {
+  std::string name, path, description;
+  bool shipped = false;
+};
+std::vector<StoredProfile> list();
+Result<Machine> load(std::string_view name);
+/// The profile of this machine if it was measured before, without measuring.
+std::optional<Machine> known();
+Result<std::filesystem::path> save(const Machine& machine);
+
+}  // namespace fulcrum::machine
