@@ -101,15 +101,15 @@ Status to_status(const fulcrum_status& status);
 #define FULCRUM_JOIN2(a, b) a##b
 #define FULCRUM_JOIN(a, b) FULCRUM_JOIN2(a, b)
 /// FULCRUM_TRY(auto x, f()): x = value of f(), or return its error from this function.
-#define FULCRUM_TRY(declaration, expression) \
-  FULCRUM_TRY_AS(FULCRUM_JOIN(fulcrum_try_, __LINE__), declaration, expression)
-#define FULCRUM_TRY_AS(name, declaration, expression)  \
-  auto name = (expression);                            \
+#define FULCRUM_TRY(declaration, ...) \
+  FULCRUM_TRY_AS(FULCRUM_JOIN(fulcrum_try_, __LINE__), declaration, __VA_ARGS__)
+#define FULCRUM_TRY_AS(name, declaration, ...)         \
+  auto name = (__VA_ARGS__);                           \
   if (!name.ok()) return std::move(name).take_error(); \
   declaration = std::move(name).value()
 /// The same for a Status.
-#define FULCRUM_CHECK(expression)                                 \
-  if (auto fulcrum_status_ = (expression); !fulcrum_status_.ok()) \
+#define FULCRUM_CHECK(...)                                         \
+  if (auto fulcrum_status_ = (__VA_ARGS__); !fulcrum_status_.ok()) \
   return std::move(fulcrum_status_).take_error()
 
 // Vocabulary: one set everywhere, lower case in JSON.
@@ -137,7 +137,8 @@ template <class E>
 Result<E> parse_enum(std::string_view what, std::string_view text);
 std::int64_t bytes_of(DType);
 
-/// The exit code of the command line for an error: 2 usage, 3 environment, 4 inconclusive, 5 invalid; 130 Ctrl-C.
+/// The exit code of the command line for an error: 2 usage, 3 environment, 4 inconclusive, 5 invalid; 130
+/// Ctrl-C.
 int exit_code(Code);
 
 // Plain data that modules exchange.
@@ -329,7 +330,8 @@ struct Machine {
 
 /// Keys keep their order: the file reads as it was written.
 using Json = nlohmann::ordered_json;
-/// Text of a document: no NaN or Infinity (their key is left out), control characters escaped. indent < 0: one line.
+/// Text of a document: no NaN or Infinity (their key is left out), control characters escaped. indent < 0:
+/// one line.
 std::string json_text(const Json& json, int indent = -1);
 /// Strict reading: no comments, no NaN, no trailing text, no duplicate keys, depth at most 64.
 Result<Json> json_parse(std::string_view text, std::string_view origin);
@@ -352,12 +354,13 @@ Status write_file(const std::filesystem::path&, std::string_view content);
 /// $XDG_DATA_HOME/fulcrum or ~/.local/share/fulcrum, made on first use; FULCRUM_DATA overrides it.
 Result<std::filesystem::path> data_folder();
 
-/// Append-only JSON lines, each with "schema": "fulcrum.run/1" first and on the disk before append returns. One
-/// writer at a time: create and resume fail while another RunRecord has the file.
+/// Append-only JSON lines, each with "schema": "fulcrum.run/1" first and on the disk before append returns.
+/// One writer at a time: create and resume fail while another RunRecord has the file.
 class RunRecord {
  public:
   static Result<RunRecord> create(const std::filesystem::path&);
-  /// Continues an existing record; a last line cut off by a crash is dropped, anything else wrong is an error.
+  /// Continues an existing record; a last line cut off by a crash is dropped, anything else wrong is an
+  /// error.
   static Result<RunRecord> resume(const std::filesystem::path&, std::vector<Json>& lines);
   RunRecord(RunRecord&&) noexcept;
   RunRecord& operator=(RunRecord&&) noexcept;
@@ -403,8 +406,8 @@ struct ProcessOptions {
   std::optional<std::string> input;                              // none: the command reads /dev/null
   std::vector<std::pair<std::string, std::string>> environment;  // added to ours, or in place of them
 };
-/// Runs argv[0] (looked up in PATH) and waits for it. A command that fails is a result, one that cannot be started
-/// an error.
+/// Runs argv[0] (looked up in PATH) and waits for it. A command that fails is a result, one that cannot be
+/// started an error.
 Result<ProcessResult> run_process(const std::vector<std::string>& argv, const ProcessOptions& = {});
 
 // Units for people.

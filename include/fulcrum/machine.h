@@ -13,6 +13,12 @@ namespace fulcrum::machine {
 CpuTopology discover_cpu();
 /// Sizes of the data caches as one thread sees them, smallest first; DRAM last with capacity 0.
 std::vector<MemoryLevel> discover_levels();
+/// What control groups leave of the machine: CPUs worth of time and bytes; 0: no limit.
+struct Limits {
+  double cpus = 0;
+  std::int64_t memory_bytes = 0;
+};
+Limits discover_limits();
 /// Stable identity: CPU model, cores, caches, memory. Never the host name.
 std::string fingerprint(const CpuTopology& topology, const std::vector<MemoryLevel>& levels);
 

@@ -105,6 +105,7 @@ Result<Comparison> compare_commands(const Command& a, const Command& b, const Co
 /// the level that must supply them. Empty: plausible. Also fills the ceiling the row stands under.
 struct Physics {
   std::string violation;
+  bool unverified = false;  // cold, and plausible only if the outputs were still in a cache
   std::optional<Ceiling> ceiling;
 };
 Physics physics_check(const Work& work, double seconds, Cache cache, int threads, std::string_view isa,

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The words of each enumeration, one table each; to_string, names_of and parse_enum all read it.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fulcrum/core.h>
+
+#include <array>
+
+namespace fulcrum {
+namespace {
+
+using Word = std::string_view;
+
+template <class E>
+constexpr int kWords = 0;  // no table: not an enumeration of the vocabulary
+template <>
+constexpr std::array kWords<DType>{Word("f32"), Word("f16"), Word("bf16"),
+                                   Word("u8"),  Word("i32"), Word("i64")};
+template <>
+constexpr std::array kWords<Regime>{Word("host"),  Word("first_call"), Word("roundtrip"), Word("resident"),
+                                    Word("reuse"), Word("overlapped"), Word("managed")};
+template <>
+constexpr std::array kWords<Cache>{Word("warm"), Word("cold")};
+template <>
+constexpr std::array kWords<StopReason>{Word("precision"), Word("decision"), Word("budget"),
+                                        Word("interrupted"), Word("invalid")};
+template <>
+constexpr std::array kWords<Quality>{Word("stable"), Word("fair"), Word("noisy"), Word("unstable"),
+                                     Word("invalid")};
+template <>
+constexpr std::array kWords<Verdict>{Word("faster"),     Word("slower"),  Word("same"),
+                                     Word("unresolved"), Word("invalid"), Word("not_run")};
+template <>
+constexpr std::array kWords<Source>{Word("measured"), Word("datasheet"), Word("assumed")};
+template <>
+constexpr std::array kWords<Code>{Word("ok"),           Word("invalid_shape"), Word("invalid_argument"),
+                                  Word("unsupported"),  Word("out_of_memory"), Word("device_error"),
+                                  Word("device_lost"),  Word("usage"),         Word("not_found"),
+                                  Word("environment"),  Word("corrupt"),       Word("interrupted"),
+                                  Word("wrong_result"), Word("inconclusive"),  Word("internal")};
+
+template <class E>
+std::string_view word_of(E value) {
+  const auto index = static_cast<std::size_t>(value);
+  FULCRUM_ASSERT(index < kWords<E>.size());
+  return kWords<E>[index];
+}
+
+}  // namespace
+
+std::string_view to_string(DType value) { return word_of(value); }
+std::string_view to_string(Regime value) { return word_of(value); }
+std::string_view to_string(Cache value) { return word_of(value); }
+std::string_view to_string(StopReason value) { return word_of(value); }
+std::string_view to_string(Quality value) { return word_of(value); }
+std::string_view to_string(Verdict value) { return word_of(value); }
+std::string_view to_string(Source value) { return word_of(value); }
+std::string_view to_string(Code value) { return word_of(value); }
+
+template <class E>
+std::span<const std::string_view> names_of() {
+  return kWords<E>;
+}
+
+template <class E>
+Result<E> parse_enum(std::string_view what, std::string_view text) {
+  for (std::size_t i = 0; i < kWords<E>.size(); ++i) {
+    if (kWords<E>[i] == text) return static_cast<E>(i);
+  }
+  const std::vector<std::string> known(kWords<E>.begin(), kWords<E>.end());
+  const std::string near = nearest_name(text, known);
+  return Error{Code::not_found, fmt::format("unknown {} '{}'", what, text),
+               fmt::format("{}known: {}", near.empty() ? "" : fmt::format("did you mean '{}'? ", near),
+                           fmt::join(known, ", "))};
+}
+
+#define FULCRUM_VOCABULARY(E)                               \
+  template std::span<const std::string_view> names_of<E>(); \
+  template Result<E> parse_enum<E>(std::string_view, std::string_view);
+FULCRUM_VOCABULARY(DType)
+FULCRUM_VOCABULARY(Regime)
+FULCRUM_VOCABULARY(Cache)
+FULCRUM_VOCABULARY(StopReason)
+FULCRUM_VOCABULARY(Quality)
+FULCRUM_VOCABULARY(Verdict)
+FULCRUM_VOCABULARY(Source)
+FULCRUM_VOCABULARY(Code)
+
+std::int64_t bytes_of(DType dtype) {
+  static constexpr std::array<std::int64_t, 6> kBytes{4, 2, 2, 1, 4, 8};
+  static_assert(kBytes.size() == kWords<DType>.size());
+  return kBytes[static_cast<std::size_t>(dtype)];
+}
+
+}  // namespace fulcrum
