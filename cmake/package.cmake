@@ -35,12 +35,14 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/fulcrumConfigVersion.cmak
 install(FILES ${PROJECT_BINARY_DIR}/fulcrumConfig.cmake ${PROJECT_BINARY_DIR}/fulcrumConfigVersion.cmake
         DESTINATION ${package_dir})
 
-# Highway is not on a plain Debian or Ubuntu. The link is by soname, so the copy carries that name.
-get_target_property(hwy_type hwy::hwy TYPE)
-if(hwy_type STREQUAL SHARED_LIBRARY)
-  install(FILES $<TARGET_FILE:hwy::hwy> DESTINATION ${CMAKE_INSTALL_LIBDIR}/fulcrum
-          RENAME $<TARGET_SONAME_FILE_NAME:hwy::hwy>)
-endif()
+# Neither is on a plain Debian or Ubuntu. The link is by soname, so the copy carries that name.
+foreach(library IN ITEMS hwy::hwy fmt::fmt)
+  get_target_property(type ${library} TYPE)
+  if(type STREQUAL SHARED_LIBRARY)
+    install(FILES $<TARGET_FILE:${library}> DESTINATION ${CMAKE_INSTALL_LIBDIR}/fulcrum
+            RENAME $<TARGET_SONAME_FILE_NAME:${library}>)
+  endif()
+endforeach()
 
 set(CPACK_GENERATOR TGZ)
 set(CPACK_PACKAGE_VENDOR "The Fulcrum authors")

@@ -54,7 +54,7 @@ std::string estimate_text(const Estimate& estimate);
 std::string speedup_text(const Comparison& comparison);
 /// "simd/default is 14.8x [14.6, 15.0] the speed of scalar/default", or why there is no such number.
 std::string comparison_sentence(const Comparison& comparison);
-/// Half the width of the median's interval, relative to the median.
+/// Half the width of the median's interval, relative to the median; NaN when too few samples gave it.
 double half_width(const Estimate& estimate);
 /// What a flag of a measurement means and what to do about it, in one sentence; empty for a flag not known here.
 std::string explain_flag(std::string_view flag);

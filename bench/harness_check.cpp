@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Holds the runner against two rulers in one process: Google Benchmark on the same kernel for the same wall time
+// (do the medians agree, and whose median moves less from run to run?), and a bare loop with two clock reads
+// (what does the harness add to an op of some tens of nanoseconds?). Prints a table and a JSON document.
+//   harness_check [REPEATS [SECONDS]]
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+#include <fulcrum/measure.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+namespace {
+
+using namespace fulcrum;
+
+// What Google Benchmark reports per repetition: seconds per call.
+class Collector : public benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs)
+      if (run.run_type == Run::RT_Iteration) seconds.push_back(run.real_accumulated_time / run.iterations);
+  }
+  std::vector<double> seconds;
+};
+
+backends::Call* g_call = nullptr;
+
+void kernel_under_google_benchmark(benchmark::State& state) {
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(g_call->run(1));
+    benchmark::ClobberMemory();
+  }
+}
+
+constexpr int kRepetitions = 10;  // Google Benchmark's median is over repetitions; its time is split evenly
+
+double google_median(double seconds) {
+  benchmark::ClearRegisteredBenchmarks();
+  benchmark::RegisterBenchmark("kernel", kernel_under_google_benchmark)
+      ->MinTime(seconds / kRepetitions)
+      ->Repetitions(kRepetitions)
+      ->UseRealTime();
+  Collector collector;
+  benchmark::RunSpecifiedBenchmarks(&collector);
+  return stats::median(collector.seconds);
+}
+
+// Median over batches of about a millisecond, nothing but two clock reads around the kernel's own batch loop.
+double bare_median(backends::Call& call, std::int64_t count, double seconds) {
+  using clock = std::chrono::steady_clock;
+  std::vector<double> times;
+  const auto start = clock::now();
+  while (std::chrono::duration<double>(clock::now() - start).count() < seconds) {
+    const auto t0 = clock::now();
+    const fulcrum_status status = call.run(count);
+    const auto t1 = clock::now();
+    if (status.code != FULCRUM_OK) std::abort();
+    times.push_back(std::chrono::duration<double>(t1 - t0).count() / static_cast<double>(count));
+  }
+  return stats::median(times);
+}
+
+struct Case {
+  const char *op, *backend, *shape;
+};
+
+// Run-to-run spread of a median: standard deviation over the repeats, relative to their mean.
+double spread(const std::vector<double>& medians) { return stats::stddev(medians) / stats::mean(medians); }
+
+Status run_case(const Case& c, int repeats, double seconds, Json& document) {
+  FULCRUM_TRY(const ops::Op* op, ops::find(c.op));
+  FULCRUM_TRY(Shape shape, parse_shape(c.shape));
+  FULCRUM_TRY(ops::Problem problem, ops::Problem::make(*op, shape));
+  FULCRUM_TRY(const backends::Kernel kernel, backends::kernel(c.op, c.backend));
+  FULCRUM_TRY(backends::Call call, backends::Call::make(kernel, problem.args()));
+  g_call = &call;
+
+  std::vector<double> ours, google, bare, vs_google, vs_bare;
+  double our_wall = 0;
+  for (int i = 0; i < repeats; ++i) {
+    measure::Config config;
+    config.precision = 1e-6;  // never reached: all of the wall time is used
+    config.budget_seconds = seconds;
+    const auto t0 = std::chrono::steady_clock::now();
+    FULCRUM_TRY(const Measurement m, measure::run(kernel, problem, config));
+    const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - t0).count();
+    our_wall += wall / repeats;
+    const auto count = std::max<std::int64_t>(1, static_cast<std::int64_t>(1e-3 / m.seconds.median));
+    ours.push_back(m.seconds.median);
+    google.push_back(google_median(wall));
+    bare.push_back(bare_median(call, count, wall));
+    vs_google.push_back(ours.back() / google.back());
+    vs_bare.push_back(ours.back() / bare.back());
+  }
+  const auto google_interval = stats::median_interval_independent(vs_google, 0.05);
+  const auto bare_interval = stats::median_interval_independent(vs_bare, 0.05);
+  fmt::print(
+      "{:<28} {:>10} {:>10} {:>10}   {:.4f} [{:.4f}, {:.4f}]   {:.4f} [{:.4f}, {:.4f}]   {:.2f} % / {:.2f} % "
+      "/ {:.2f} %\n",
+      fmt::format("{} {}", kernel.name(), c.shape), human_seconds(stats::median(ours)),
+      human_seconds(stats::median(google)), human_seconds(stats::median(bare)), stats::median(vs_google),
+      google_interval.low, google_interval.high, stats::median(vs_bare), bare_interval.low,
+      bare_interval.high, 100 * spread(ours), 100 * spread(google), 100 * spread(bare));
+  std::fflush(stdout);
+  document["cases"].push_back({{"kernel", kernel.name()},
+                               {"shape", c.shape},
+                               {"repeats", repeats},
+                               {"seconds_per_repeat", our_wall},
+                               {"fulcrum", ours},
+                               {"google_benchmark", google},
+                               {"bare_loop", bare}});
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int repeats = argc > 1 ? std::atoi(argv[1]) : 20;
+  const double seconds = argc > 2 ? std::atof(argv[2]) : 1.0;
+  int no_arguments = 1;
+  benchmark::Initialize(&no_arguments, argv);
+  const Case cases[] = {
+      {"vec_add", "simd", "n=1000"}, {"sigmoid", "simd", "n=100000"}, {"dot", "simd", "n=100000"}};
+  Json document = {{"schema", "fulcrum.harness_check/1"}, {"cases", Json::array()}};
+  fmt::print(
+      "{:<28} {:>10} {:>10} {:>10}   ours / google [95 %]        ours / bare [95 %]          spread ours / "
+      "google / bare\n",
+      "kernel", "ours", "google", "bare");
+  for (const Case& c : cases)
+    if (const Status status = run_case(c, repeats, seconds, document); !status.ok()) {
+      fmt::print(stderr, "{}: {}\n", c.op, status.error().message);
+      return 3;
+    }
+  std::FILE* file = std::fopen("harness_check.json", "w");
+  if (!file) return 3;
+  fmt::print(file, "{}\n", document.dump(1));
+  std::fclose(file);
+  return 0;
+}

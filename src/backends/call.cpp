@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A kernel bound to its arguments.
+#include <fmt/format.h>
+#include <fulcrum/backends.h>
+
+namespace fulcrum::backends {
+
+Result<Call> Call::make(const Kernel& kernel, const Args& args) {
+  FULCRUM_TRY(const ops::Op* op, ops::find(kernel.op()));
+  FULCRUM_CHECK(ops::check_args(*op, args));
+  FULCRUM_CHECK(ops::check_pointers(*op, args));
+  if (!kernel.supports(args)) {
+    return Error{Code::unsupported,
+                 fmt::format("{} does not support {}", kernel.name(), ops::shape_of(*op, args).text()),
+                 "use another variant or backend"};
+  }
+  Call call(&kernel.entry(), args);
+  if (call.entry_->plan) {
+    call.args_.plan = nullptr;
+    FULCRUM_CHECK(to_status(call.entry_->plan(call.entry_, &call.args_, &call.args_.plan)));
+  }
+  return call;
+}
+
+Call::Call(Call&& other) noexcept : entry_(other.entry_), args_(other.args_) { other.args_.plan = nullptr; }
+
+Call& Call::operator=(Call&& other) noexcept {
+  std::swap(entry_, other.entry_);
+  std::swap(args_, other.args_);
+  return *this;
+}
+
+Call::~Call() {
+  if (entry_->drop && args_.plan) entry_->drop(args_.plan);
+}
+
+}  // namespace fulcrum::backends

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// dot: chunks of 4096 elements, each summed in 64 lanes whatever the vector length, so that instruction sets with
+// fma give the same bits; the lanes meet in a fixed tree, the chunks in index order in fp64.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/simd/kernels/dot.cpp"
+#include <fulcrum/ops.h>
+#include <hwy/foreach_target.h>
+
+#include <algorithm>
+#include <span>
+
+#include "backends/simd/isa.h"
+#include "backends/simd/vectors-inl.h"
+#include "backends/table.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fulcrum::backends::simd::HWY_NAMESPACE {
+namespace {
+
+constexpr std::size_t kSumLanes = 64;
+constexpr std::size_t kParts = kSumLanes / kLanes;  // accumulators: 4 with AVX-512, 8 with AVX2
+
+/// Adds lane l + width / 2 to lane l, level by level, until one vector is left. Indices are constants, so that the
+/// accumulators stay in registers.
+template <std::size_t kWidth>
+HWY_INLINE void fold(Floats (&sum)[kParts]) {
+  if constexpr (kWidth > 0) {
+    HWY_UNROLL(32)
+    for (std::size_t i = 0; i < kWidth; ++i) sum[i] = hn::Add(sum[i], sum[i + kWidth]);
+    fold<kWidth / 2>(sum);
+  }
+}
+
+double sum_chunk(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, std::size_t n) {
+  const Float d;
+  Floats sum[kParts];
+  HWY_UNROLL(64)
+  for (auto& part : sum) part = hn::Zero(d);
+  std::size_t i = 0;
+  for (; i + kSumLanes <= n; i += kSumLanes) {
+    HWY_UNROLL(64)
+    for (std::size_t p = 0; p < kParts; ++p) {
+      sum[p] = hn::MulAdd(hn::LoadU(d, a + i + p * kLanes), hn::LoadU(d, b + i + p * kLanes), sum[p]);
+    }
+  }
+  HWY_UNROLL(64)
+  for (std::size_t p = 0; p < kParts; ++p) {
+    const std::size_t at = i + p * kLanes;
+    if (at + kLanes <= n) {
+      sum[p] = hn::MulAdd(hn::LoadU(d, a + at), hn::LoadU(d, b + at), sum[p]);
+    } else if (at < n) {
+      sum[p] = hn::MulAdd(load_first(a + at, n - at), load_first(b + at, n - at), sum[p]);
+    }
+  }
+  fold<kParts / 2>(sum);
+  return static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum[0])));
+}
+
+/// Sums of the chunks [begin, end), in order and in fp64; also each one to `parts` where that is not null.
+double dot_chunks(const fulcrum_args& a, std::int64_t begin, std::int64_t end, double* parts) {
+  double sum = 0;
+  for (std::int64_t chunk = begin; chunk < end; ++chunk) {
+    const std::int64_t first = chunk * ops::kDotChunk;
+    const auto n = static_cast<std::size_t>(std::min(ops::kDotChunk, a.dim[0] - first));
+    const double part = sum_chunk(a.in<float>(0) + first, a.in<float>(1) + first, n);
+    if (parts) parts[chunk] = part;
+    sum += part;
+  }
+  return sum;
+}
+
+void run_dot(const fulcrum_args& a, std::int64_t count) {
+  const std::int64_t chunks = (a.dim[0] + ops::kDotChunk - 1) / ops::kDotChunk;
+  for (std::int64_t call = 0; call < count; ++call) {
+    *a.out<float>(2) = static_cast<float>(dot_chunks(a, 0, chunks, nullptr));
+    end_of_call();
+  }
+}
+
+void partial_dot(const fulcrum_args& a, std::int64_t begin, std::int64_t end, double* parts) {
+  dot_chunks(a, begin, end, parts);
+}
+
+}  // namespace
+}  // namespace fulcrum::backends::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fulcrum::backends::simd {
+namespace {
+
+HWY_EXPORT(run_dot);
+HWY_EXPORT(partial_dot);
+
+fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
+  HWY_DYNAMIC_DISPATCH(run_dot)(*a, count);
+  return done();
+}
+
+void partial(const fulcrum_args* a, std::int32_t, std::int64_t begin, std::int64_t end, void* scratch) {
+  HWY_DYNAMIC_DISPATCH(partial_dot)(*a, begin, end, static_cast<double*>(scratch));
+}
+
+}  // namespace
+
+namespace kernels {
+std::span<const fulcrum_kernel> dot() {
+  static const fulcrum_kernel kernels[] = {
+      {.variant = "default", .level = 1, .isa = isa_name, .run = run, .partial = partial}};
+  return kernels;
+}
+}  // namespace kernels
+
+}  // namespace fulcrum::backends::simd
+#endif

@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A bench document as the user asked for it: a table with sentences below, or the text of another tool.
+#pragma once
+
+#include <fulcrum/report.h>
+
+#include "cli/context.h"
+#include "cli/options.h"
+
+namespace fulcrum::cli {
+
+Names format_names();
+/// --format json is --json -; two things cannot own standard output.
+Status check_formats(const Options& options, Context& context);
+
+struct Presentation {
+  std::string format;            // --format
+  std::string below_the_table;   // what else the table's reader wants to know
+  std::filesystem::path record;  // where the samples are
+};
+Status show(const report::BenchDocument& document, const Presentation& presentation, Context& context);
+
+/// The exit code that a finished document deserves: wrong results outrank missing ones.
+Exit exit_of(const report::BenchDocument& document);
+
+}  // namespace fulcrum::cli

@@ -1,0 +1,228 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rigorous measurement of ops and of whole commands. The descriptor is here, the work in src/cli/bench.
+#include <fmt/format.h>
+#include <fulcrum/backends.h>
+
+#include <algorithm>
+
+#include "cli/bench/kernels.h"
+#include "cli/bench/output.h"
+#include "cli/bench/plan.h"
+#include "cli/bench/workers.h"
+
+namespace fulcrum::cli {
+namespace {
+
+template <class E>
+Names names() {
+  const auto list = names_of<E>();
+  return {list.begin(), list.end()};
+}
+
+// Options that mean something for only one of the two things bench measures.
+constexpr std::string_view kForOps[] = {"shape", "backend", "variant",   "regime", "cache",
+                                        "vs",    "suite",   "processes", "ledger", "scaling"};
+constexpr std::string_view kForCommands[] = {"warmup", "prepare", "parameter-scan", "ignore-failure"};
+
+Status check_combination(const Options& options) {
+  const bool commands = !options.user_commands().empty();
+  if (commands && !options.positionals().empty()) {
+    return Error{Code::usage, "bench measures either ops or a command",
+                 fmt::format("leave '{}' away, or the -- and what follows", options.positionals()[0])};
+  }
+  for (const std::string_view name : kForOps) {
+    if (commands && options.has(name))
+      return Error{Code::usage, fmt::format("--{} is for ops, not for a command", name), "leave it away"};
+  }
+  for (const std::string_view name : kForCommands) {
+    if (!commands && options.has(name))
+      return Error{Code::usage, fmt::format("--{} is for commands", name),
+                   "add -- COMMAND, or leave it away"};
+  }
+  if (options.has("resume") && options.has("record")) {
+    return Error{Code::usage, "--resume and --record exclude each other",
+                 "--resume goes on in the record it names"};
+  }
+  if (!options.has("ledger")) return {};
+  const auto all = backends::all();
+  const bool gpu =
+      std::any_of(all.begin(), all.end(), [](const auto* b) { return b->kind() == "gpu" && b->available(); });
+  if (gpu) return {};
+  return Error{Code::environment, "--ledger splits a GPU call into its phases, and no GPU backend works here",
+               "`fulcrum doctor` says what is missing"};
+}
+
+Result<Exit> measure_what_was_asked(Request request, Context& context) {
+  FULCRUM_CHECK(check_combination(request.options));
+  if (!request.options.user_commands().empty()) return bench_commands(std::move(request), context);
+  return bench_kernels(std::move(request), context);
+}
+
+/// `--resume FILE` alone: what to measure, and how, is what the first line of the record says.
+Result<Exit> measure_what_was_recorded(const Options& options, Context& context, Journal journal) {
+  for (const Option& option : options.command().options) {
+    const bool output_only = option.name == "resume" || option.name == "json" || option.name == "format";
+    if (output_only || !options.has(option.name)) continue;
+    return Error{Code::usage,
+                 fmt::format("--resume alone takes everything from the record, also --{}", option.name),
+                 "leave it away, or name the ops again"};
+  }
+  const std::vector<std::string> words = journal.recorded_arguments();
+  FULCRUM_TRY(const Options recorded, parse(options.command(), words));
+  return measure_what_was_asked({recorded, options.text("format"), std::move(journal)}, context);
+}
+
+Result<Exit> run(const Options& options, Context& context) {
+  if (options.has("worker")) return work(options, context);
+  FULCRUM_CHECK(check_formats(options, context));
+  if (options.has("self-test")) return bench_self_test(options, context);
+  if (!options.has("resume"))
+    return measure_what_was_asked({options, options.text("format"), std::nullopt}, context);
+
+  FULCRUM_CHECK(check_combination(options));  // before the record is touched
+  FULCRUM_TRY(Journal journal, Journal::resume(options.text("resume"), context));
+  const bool said_what =
+      !options.positionals().empty() || !options.user_commands().empty() || options.has("suite");
+  if (!said_what) return measure_what_was_recorded(options, context, std::move(journal));
+  return measure_what_was_asked({options, options.text("format"), std::move(journal)}, context);
+}
+
+}  // namespace
+
+Command bench() {
+  return Command{
+      .name = "bench",
+      .summary = "Measure ops or commands, with an interval and a named baseline",
+      .details =
+          "Every kernel is checked against the reference before it is timed. A row stops when the interval "
+          "of its "
+          "median is narrow enough, or when its budget is spent; the table says which. `ceiling` is the "
+          "share of the "
+          "rate that `fulcrum machine` measured for the memory level holding the data. Every sample goes to "
+          "a run "
+          "record while measuring, so that an interrupted run can go on with --resume.",
+      .positionals = {{.name = "OP",
+                       .help = "an op; `fulcrum ops` lists them",
+                       .repeat = true,
+                       .choices = op_names,
+                       .what = "op"}},
+      .options =
+          {{.name = "shape",
+            .value = "K=V,...",
+            .help = "sizes of one call, such as n=1e6 or M=64,N=64,K=64; K, M, G and Ki, Mi, Gi may follow a "
+                    "number (default: the middle one of the op's standard sizes)",
+            .repeat = true},
+           {.name = "backend",
+            .value = "NAME",
+            .help = "measure on this backend (default: every available one)",
+            .list = true,
+            .choices = backend_names,
+            .what = "backend"},
+           {.name = "variant",
+            .value = "NAME",
+            .help = "measure this variant only (default: every one)",
+            .list = true,
+            .choices = variant_names,
+            .what = "variant"},
+           {.name = "regime",
+            .value = "NAME",
+            .help = "where the data is before and after a call; CPU backends know host only",
+            .list = true,
+            .choices = names<Regime>,
+            .what = "regime"},
+           {.name = "cache",
+            .value = "STATE",
+            .help = "warm or cold caches (default: warm)",
+            .list = true,
+            .choices = names<Cache>,
+            .what = "cache state"},
+           {.name = "vs",
+            .value = "BASELINE",
+            .help =
+                "compare every row with this backend, backend/variant or variant, interleaved call by call",
+            .choices = backend_names,
+            .open = true},
+           {.name = "suite",
+            .value = "NAME",
+            .help = "measure a set of ops: all, or those of one category",
+            .choices = suite_names,
+            .what = "suite"},
+           {.name = "budget",
+            .value = "SECONDS",
+            .help = "the most that one case may take; with --self-test the most for all of it, there 540",
+            .kind = Kind::number,
+            .fallback = "10",
+            .above = true},
+           {.name = "precision",
+            .value = "SHARE",
+            .help = "stop when the interval is this narrow: half its width over the median",
+            .kind = Kind::number,
+            .fallback = "0.01",
+            .above = true},
+           {.name = "processes",
+            .value = "N",
+            .help = "repeat every case in N fresh processes and pool them",
+            .kind = Kind::count,
+            .fallback = "1",
+            .at_least = 1},
+           {.name = "ledger", .help = "split GPU calls into their phases", .kind = Kind::flag},
+           {.name = "scaling",
+            .help = "measure all standard sizes (or every --shape) and fit how time grows",
+            .kind = Kind::flag},
+           {.name = "warmup",
+            .value = "N",
+            .help = "commands: runs before the first timed one",
+            .kind = Kind::count,
+            .fallback = "0"},
+           {.name = "prepare",
+            .value = "COMMAND",
+            .help = "commands: shell command before every run, not timed"},
+           {.name = "parameter-scan",
+            .value = "NAME MIN MAX [STEP]",
+            .help = "commands: run once for every value, put in place of {NAME}",
+            .values = 3,
+            .optional_values = 1},
+           {.name = "ignore-failure",
+            .help = "commands: time runs that end with an error too",
+            .kind = Kind::flag},
+           {.name = "self-test",
+            .help = "let the harness measure itself: false alarms, known slow-downs, smallest effect it sees",
+            .kind = Kind::flag},
+           {.name = "record",
+            .value = "FILE",
+            .help =
+                "the run record to write, which must not exist yet (default: a new one in the data folder)",
+            .kind = Kind::file},
+           {.name = "resume",
+            .value = "FILE",
+            .help = "go on with an interrupted run; finished cases are not measured again",
+            .kind = Kind::file},
+           {.name = "format",
+            .value = "NAME",
+            .help = "what to print",
+            .fallback = "table",
+            .choices = format_names,
+            .what = "format"},
+           {.name = "worker",
+            .help = "measure one case and print its lines",
+            .kind = Kind::flag,
+            .hidden = true}},
+      .user_command =
+          "a command to time, run directly without a shell; several, each after its own --, are compared "
+          "with the first",
+      .examples = {{"fulcrum bench sigmoid --vs scalar", "every backend against plain C++"},
+                   {"fulcrum bench matmul --shape M=512,N=512,K=512 --backend simd,cpulib",
+                    "one size on two backends"},
+                   {"fulcrum bench dot --scaling --cache warm,cold",
+                    "how time grows with size, data in cache and not"},
+                   {"fulcrum bench softmax --json result.json", "the same numbers for a script"},
+                   {"fulcrum bench -- ./old input.txt -- ./new input.txt", "two commands, interleaved"},
+                   {"fulcrum bench --parameter-scan threads 1 8 -- ./program --threads {threads}",
+                    "one command over a range"}},
+      .run = run,
+  };
+}
+
+}  // namespace fulcrum::cli

@@ -1,0 +1,230 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What this machine has, what works, and what to install or allow: one line a topic, in plain words.
+#include <fmt/format.h>
+#include <fulcrum/backends.h>
+#include <fulcrum/machine.h>
+#include <fulcrum/report.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "cli/context.h"
+#include "cli/libraries.h"
+#include "cli/options.h"
+#include "cli/welcome.h"
+
+namespace fulcrum::cli {
+namespace {
+
+enum class State : std::uint8_t { fine, note, missing };
+constexpr std::string_view kStates[] = {"ok", "note", "missing"};
+
+struct Finding {
+  std::string topic;
+  State state = State::fine;
+  std::string text;
+  std::string advice;
+};
+using Findings = std::vector<Finding>;
+
+void look_at_cpu(Context& context, Findings& out) {
+  const CpuTopology& cpu = context.machine().topology;
+  out.push_back({"cpu", State::fine,
+                 fmt::format("{}, {} cores{}, {}", cpu.model, cpu.cores, cpu.smt ? " with SMT" : "",
+                             human_bytes(static_cast<double>(cpu.memory_bytes)))});
+  std::string caches;
+  for (const MemoryLevel& level : context.machine().cpu.levels) {
+    if (level.capacity_bytes == 0) continue;
+    caches += fmt::format("{}{} {}", caches.empty() ? "" : ", ", level.name,
+                          human_bytes(static_cast<double>(level.capacity_bytes)));
+    if (level.shared_by_threads > 1)
+      caches += fmt::format(" (shared by {} threads)", level.shared_by_threads);
+  }
+  out.push_back({"caches", caches.empty() ? State::note : State::fine, caches.empty() ? "not known" : caches,
+                 caches.empty() ? "the system hides them; cold rows stay unverified" : ""});
+}
+
+void look_at_instructions(Findings& out) {
+  const auto known = backends::isas();
+  const bool forced = environment("FULCRUM_FORCE_ISA").has_value();
+  out.push_back(
+      {"instructions", forced ? State::note : State::fine,
+       fmt::format("{} in use; this CPU and build have {}", backends::active_isa(), fmt::join(known, ", ")),
+       forced ? "FULCRUM_FORCE_ISA is set; unset it for the best" : ""});
+}
+
+void look_at_threads(Context& context, Findings& out) {
+  const CpuTopology& cpu = context.machine().topology;
+  const int usable = backends::usable_threads();
+  const bool fewer = usable < cpu.threads;
+  out.push_back(
+      {"threads", fewer ? State::note : State::fine, fmt::format("{} of {} usable", usable, cpu.threads),
+       fewer ? "the affinity mask, a container limit or FULCRUM_THREADS leaves the others out" : ""});
+}
+
+void look_at_noise(Context& context, Findings& out) {
+  const CpuTopology& cpu = context.machine().topology;
+  const bool powersave =
+      cpu.governor == "powersave" || cpu.governor == "ondemand" || cpu.governor == "conservative";
+  out.push_back({"governor", powersave ? State::note : State::fine,
+                 cpu.governor.empty() ? "none visible" : cpu.governor,
+                 powersave ? "for steadier times, as root: cpupower frequency-set -g performance" : ""});
+  if (!cpu.turbo.empty()) out.push_back({"turbo", State::fine, cpu.turbo});
+  out.push_back(
+      {"virtual machine", cpu.virtualised ? State::note : State::fine, cpu.virtualised ? "yes" : "no",
+       cpu.virtualised ? "neighbours can take time away; intervals show it, --processes 3 shows more" : ""});
+}
+
+void look_at_libraries(Findings& out) {
+  for (const Library& library : libraries()) {
+    const std::string topic = fmt::format("library {}", library.name);
+    if (!library.loaded) {
+      out.push_back({topic, State::missing, "not loaded", library.why_not});
+      continue;
+    }
+    std::string text = library.version;
+    if (!library.core.empty()) text += fmt::format(", kernels for {}", library.core);
+    const bool corrected = !library.detected.empty();
+    out.push_back(
+        {topic, corrected ? State::note : State::fine, text,
+         corrected
+             ? fmt::format(
+                   "it took this CPU for {}; fulcrum corrected that before loading it, and other programs "
+                   "need OPENBLAS_CORETYPE={}",
+                   library.detected, library.core)
+             : ""});
+  }
+}
+
+void look_at_backends(Findings& out) {
+  for (const backends::Backend* backend : backends::all()) {
+    const bool works = backend->available();
+    out.push_back({fmt::format("backend {}", backend->name()), works ? State::fine : State::missing,
+                   works ? fmt::format("works, {} kernels", backend->kernels().size()) : "not available",
+                   works ? "" : backend->why_not()});
+  }
+  if (const Status forced = backends::check_environment(); !forced.ok()) {
+    out.push_back({"environment", State::missing, forced.error().message, forced.error().hint});
+  }
+}
+
+void look_at_gpu(Findings& out) {
+  const GpuPresence gpu = look_for_gpu();
+  const auto all = backends::all();
+  const bool module =
+      std::any_of(all.begin(), all.end(), [](const auto* backend) { return backend->kind() == "gpu"; });
+  if (!gpu.on_bus) {
+    out.push_back(
+        {"gpu", State::note, "none found", "everything works without one, against device profiles"});
+  } else if (gpu.driver.empty()) {
+    out.push_back({"gpu", State::missing, "an NVIDIA GPU without a loaded driver",
+                   "install NVIDIA's driver and load its module: modprobe nvidia"});
+  } else if (!gpu.device_file) {
+    out.push_back({"gpu", State::missing, fmt::format("driver {}, but no /dev/nvidia0", gpu.driver),
+                   "in a container: start it with --gpus all"});
+  } else if (!module) {
+    out.push_back({"gpu", State::missing, fmt::format("driver {}, and no backend for it", gpu.driver),
+                   "put libfulcrum_cuda.so beside the program, or into FULCRUM_MODULE_PATH"});
+  } else {
+    out.push_back({"gpu", State::fine, fmt::format("driver {}", gpu.driver)});
+  }
+}
+
+void look_at_permissions(Findings& out) {
+  const auto text = read_file("/proc/sys/kernel/perf_event_paranoid");
+  if (!text.ok()) {
+    out.push_back(
+        {"perf events", State::note, "the kernel has none", "counters of the processor stay out of reach"});
+    return;
+  }
+  const int level = std::atoi(text->c_str());
+  const bool open = level <= 2 || geteuid() == 0;
+  out.push_back(
+      {"perf events", open ? State::fine : State::note, fmt::format("perf_event_paranoid is {}", level),
+       open ? "" : "to allow profiling of your own programs, as root: sysctl kernel.perf_event_paranoid=2"});
+}
+
+void look_at_data(Context& context, Findings& out) {
+  const auto folder = data_folder();
+  if (!folder.ok()) {
+    out.push_back({"data folder", State::missing, folder.error().message, folder.error().hint});
+  } else if (access(folder->c_str(), W_OK) != 0) {
+    out.push_back({"data folder", State::missing, folder->string() + " is not writable",
+                   "set FULCRUM_DATA to a folder that is"});
+  } else {
+    out.push_back({"data folder", State::fine, folder->string()});
+  }
+  const Machine* profile = context.profile();
+  out.push_back(
+      {"machine profile", profile ? State::fine : State::note,
+       profile ? fmt::format("{}, measured {}", profile->name, profile->measured_utc) : "none yet",
+       profile ? "" : "run `fulcrum machine`: then bench can say how near a kernel comes to the ceiling"});
+}
+
+Json to_document(const Findings& findings) {
+  Json list = Json::array();
+  for (const Finding& finding : findings) {
+    list.push_back(Json{{"topic", finding.topic},
+                        {"state", kStates[static_cast<std::size_t>(finding.state)]},
+                        {"text", finding.text},
+                        {"advice", finding.advice}});
+  }
+  return Json{{"schema", "fulcrum.doctor/1"}, {"findings", list}};
+}
+
+void show(const Findings& findings, Context& context) {
+  constexpr report::Tone kTones[] = {report::Tone::good, report::Tone::warn, report::Tone::bad};
+  std::size_t left = 0;
+  for (const Finding& finding : findings) left = std::max(left, finding.topic.size());
+  const int indent = static_cast<int>(left) + 11;
+  const std::string margin(static_cast<std::size_t>(indent), ' ');
+  for (const Finding& finding : findings) {
+    const auto state = static_cast<std::size_t>(finding.state);
+    const std::string mark =
+        report::paint(fmt::format("{:<7}", kStates[state]), kTones[state], context.colour());
+    // The text starts right of the margin: wrap counts it by a placeholder of that width.
+    const auto block = [&](const std::string& text) {
+      return report::wrap(std::string(static_cast<std::size_t>(indent - 1), '.') + " " + text,
+                          context.width(), indent)
+          .substr(static_cast<std::size_t>(indent));
+    };
+    context.print(fmt::format("{}  {:<{}}  {}\n", mark, finding.topic, left, block(finding.text)));
+    if (!finding.advice.empty()) context.print(margin + block("-> " + finding.advice) + "\n");
+  }
+}
+
+Result<Exit> run(const Options&, Context& context) {
+  Findings findings;
+  look_at_cpu(context, findings);
+  look_at_instructions(findings);
+  look_at_threads(context, findings);
+  look_at_noise(context, findings);
+  look_at_backends(findings);
+  look_at_libraries(findings);
+  look_at_gpu(findings);
+  look_at_permissions(findings);
+  look_at_data(context, findings);
+  show(findings, context);
+  FULCRUM_CHECK(context.write_json(to_document(findings)));
+  return Exit::ok;
+}
+
+}  // namespace
+
+Command doctor() {
+  return Command{
+      .name = "doctor",
+      .summary = "Say what this machine has, what works, and what to install or allow",
+      .details =
+          "Measures nothing and changes nothing. A line that starts with an arrow says what to do about the "
+          "line "
+          "above it.",
+      .run = run,
+  };
+}
+
+}  // namespace fulcrum::cli

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The measurement of a machine: all probes are prepared, then take turns in rounds over the whole budget, so that a
+// second in which a neighbour is busy costs every probe a little and none of them everything.
+#include <fmt/format.h>
+#include <fulcrum/machine.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+
+#include "machine/discovery.h"
+#include "machine/pins.h"
+#include "machine/probes.h"
+#include "machine/windows.h"
+
+namespace fulcrum::machine {
+namespace {
+
+constexpr int kRounds = 8;
+
+/// Puts the instruction set back that was in use.
+class IsaGuard {
+ public:
+  IsaGuard() : before_(backends::active_isa()) {}
+  IsaGuard(const IsaGuard&) = delete;
+  IsaGuard& operator=(const IsaGuard&) = delete;
+  ~IsaGuard() { use(before_); }
+  /// Empty: the best, whatever the environment forces, because a profile is of the machine and not of a run.
+  static void use(const std::string& isa) {
+    if (const Status status = backends::force_isa(isa == backends::isas().front() ? "" : isa); !status.ok()) {
+      log(LogLevel::warning, status.error().message);
+    }
+  }
+
+ private:
+  std::string before_;
+};
+
+Error interrupted() {
+  return Error{Code::interrupted, "the measurement of this machine was interrupted",
+               "nothing was saved; run it again"};
+}
+
+Status run_rounds(ProbeSet& set, const ProbeConfig& config, double deadline) {
+  const measure::Clock& clock = measure::steady_clock();
+  const int probes = static_cast<int>(set.probes.size());
+  const int total = kRounds * probes;
+  for (int turn = 0; turn < total; ++turn) {
+    if (config.interrupted && config.interrupted()) return interrupted();
+    const int round = turn / probes;
+    const double now = clock.now();
+    if (now >= deadline && round > 0) break;  // late already; a value needs one round at least
+    // Every round starts at another probe: what goes on once a second must not always meet the same one.
+    Probe& probe = set.probes[static_cast<std::size_t>((turn + round * (probes / kRounds)) % probes)];
+    if (config.progress) config.progress(probe.what, turn, total);
+    IsaGuard::use(probe.isas.empty() ? "" : probe.isas[static_cast<std::size_t>(round) % probe.isas.size()]);
+    const Pins pins(probe.threads);
+    take_windows(probe, clock, now + (deadline - now) / (total - turn));
+  }
+  if (config.progress) config.progress("done", total, total);
+  return {};
+}
+
+Quantity exactly(double value) { return Quantity{value, value, value, Source::measured}; }
+
+std::string kernel_release() {
+  utsname names{};
+  return ::uname(&names) == 0 ? fmt::format("{} {}", names.sysname, names.release) : "";
+}
+
+Status prepare(const ProbeTarget& target, const ProbeConfig& config, ProbeSet& set) {
+  using Add = Status (*)(const ProbeTarget&, ProbeSet&);
+  constexpr Add kAdds[] = {add_cache_probes, add_dram_probes, add_latency_probes, add_fma_probes,
+                           add_fork_join_probe};
+  if (config.progress) config.progress("preparing", 0, 1);
+  const Pins pins(target.threads);  // who touches memory first decides where it lies
+  for (const Add add : kAdds) {
+    IsaGuard::use("");
+    FULCRUM_CHECK(add(target, set));
+    if (config.interrupted && config.interrupted()) return interrupted();
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Machine> measure(const ProbeConfig& config) {
+  const measure::Clock& clock = measure::steady_clock();
+  const double deadline = clock.now() + config.budget_seconds;
+  Machine machine;
+  machine.topology = discover_cpu();
+  machine.cpu.levels = discover_levels();
+  machine.id = fingerprint(machine.topology, machine.cpu.levels);
+  machine.name = fmt::format("{}, {} core{}", machine.topology.model, machine.topology.cores,
+                             machine.topology.cores == 1 ? "" : "s");
+  machine.kernel = kernel_release();
+  machine.cpu.threads = backends::usable_threads();
+  machine.cpu.clock_resolution_seconds = exactly(clock.resolution_seconds);
+  machine.cpu.clock_read_seconds = exactly(clock.read_seconds);
+
+  const IsaGuard guard;
+  ProbeSet set;
+  const ProbeTarget target{.cpu = machine.cpu,
+                           .threads = machine.cpu.threads,
+                           .numa_nodes = machine.topology.numa_nodes,
+                           .available_bytes = available_bytes(SystemFiles())};
+  FULCRUM_CHECK(prepare(target, config, set));
+  FULCRUM_CHECK(run_rounds(set, config, deadline));
+  for (const Probe& probe : set.probes) {
+    probe.store(probe.is_rate ? best_rate(probe.costs) : best_cost(probe.costs));
+  }
+  machine.measured_utc = utc_now();
+  return machine;
+}
+
+}  // namespace fulcrum::machine

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Probes as things that can be timed in short windows. Each kernel is checked against its op's reference, with as
+// many threads as will be timed, before it becomes a probe.
+#pragma once
+
+#include <fulcrum/machine.h>
+
+#include "machine/arena.h"
+
+namespace fulcrum::machine {
+
+/// One ceiling to be measured.
+struct Probe {
+  std::string what;                    // "L2 copy, 2 threads"
+  std::vector<std::string> isas = {};  // in use, round by round; empty: the best
+  int threads = 1;
+  std::function<void()> warm = {};                // before every window, not timed; empty: nothing
+  std::function<void(std::int64_t repeats)> run;  // does its work so many times
+  double work = 0;                                // of one repeat: bytes, flops, loads, joins
+  bool is_rate = true;                            // ceiling = work per second; else seconds per unit of work
+  std::function<void(const Quantity&)> store;
+  std::int64_t repeats = 1;        // of one window; grows until it is long enough
+  std::vector<double> costs = {};  // seconds per unit of work, window by window
+};
+
+/// The probes of a machine and the memory they work on.
+struct ProbeSet {
+  std::vector<Probe> probes;
+  std::vector<std::shared_ptr<Arena>> memory;
+};
+
+/// Where results go: `cpu` and its levels must outlive the probes and stay in place.
+struct ProbeTarget {
+  CpuCeilings& cpu;
+  int threads = 1;  // of the all-threads probes
+  int numa_nodes = 1;
+  std::int64_t available_bytes = 0;
+};
+
+Status add_fma_probes(const ProbeTarget& target, ProbeSet& set);
+Status add_cache_probes(const ProbeTarget& target, ProbeSet& set);
+Status add_dram_probes(const ProbeTarget& target, ProbeSet& set);
+Status add_latency_probes(const ProbeTarget& target, ProbeSet& set);
+Status add_fork_join_probe(const ProbeTarget& target, ProbeSet& set);
+
+/// Windows of one probe until `until` on the clock, at least a few. Their length is found out on the way: what was
+/// slow because of a neighbour at first gets more repeats as soon as a window shows that it is fast.
+void take_windows(Probe& probe, const measure::Clock& clock, double until);
+
+}  // namespace fulcrum::machine

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the pilot decides before any counted sample: calls per sample, how many samples at least and at most,
+// and the looks in between. Pure, so that every rule is tested without a clock.
+#pragma once
+
+#include <fulcrum/measure.h>
+
+namespace fulcrum::measure {
+
+/// A clock read must be lost in what it times.
+inline constexpr double kClockFactor = 1000;
+
+/// 1 when single calls are long enough to be timed one by one, else a batch that is.
+std::int64_t calls_per_sample(double call_seconds, const Clock& clock, double min_batch_seconds);
+
+struct SamplePlan {
+  std::int64_t n_min = 0;
+  std::vector<stats::Look> looks;
+  bool low_n = false;           // n_min is below what a percentile needs
+  bool capped_by_time = false;  // the budget, not the schedule, ends the looks
+};
+SamplePlan plan_samples(double sample_cost_seconds, double left_seconds, std::int64_t min_samples);
+
+/// A round of a comparison: `slices` batches of each side, interleaved, `calls` calls in each batch.
+struct RoundPlan {
+  std::int64_t calls = 1;
+  int slices = 1;
+  bool prime = false;  // one untimed call before each slice: the other side has just used the caches
+};
+RoundPlan plan_round(double call_seconds_a, double call_seconds_b, const Clock& clock,
+                     double min_batch_seconds, bool has_reset);
+
+struct RoundsPlan {
+  std::vector<stats::Look> looks;
+  bool capped_by_time = false;
+};
+RoundsPlan plan_rounds(double round_cost_seconds, double left_seconds);
+
+/// The sides of a round's slices, true: a. Groups of four are ABBA or BAAB at random, so that nothing
+/// periodic stays in step with one side; rounds of one slice each alternate AB and BA.
+std::vector<bool> order_of_round(std::int64_t round, int slices);
+
+}  // namespace fulcrum::measure

@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each flag means and what to do about it. A flag may carry a detail after a colon or an equals sign.
+#include <fulcrum/report.h>
+
+namespace fulcrum::report {
+namespace {
+
+struct Explanation {
+  std::string_view flag, sentence;
+};
+
+constexpr Explanation kExplanations[] = {
+    {"heavy_tail",
+     "rare slow samples stretch the tail; trust the median, not the mean, and stop other programs"},
+    {"multimodal", "the times fall into separate groups; pin the process (taskset), or let the clock settle"},
+    {"correlated", "neighbouring samples resemble each other, so they count for fewer; raise --budget"},
+    {"low_n", "few samples, because one is long; raise --budget for a narrower interval"},
+    {"too_few_samples", "too few samples for the interval asked for, so it spans them all; raise --budget"},
+    {"warmup_unsettled", "times still moved when the warm-up ended; run again when the machine is quieter"},
+    {"cache_unverified",
+     "the cache state could not be proved; `fulcrum machine` measures the rates the proof needs"},
+    {"streaming", "the data does not fit the caches, so this row measures memory"},
+    {"batch_percentiles", "p90 and p99 are of batches of calls, not of single calls"},
+    {"bits_vary", "results stayed right, but their bits changed between calls"},
+    {"impossible_rate",
+     "faster than this machine can be, so it is wrong; measure it again with `fulcrum machine`"},
+    {"few_processes",
+     "fewer than 6 processes: the interval is that of the pooled samples; raise --processes"},
+    {"variance",
+     "where the spread lies; a large process share asks for more --processes, not for more --budget"},
+    {"first_run_outlier",
+     "the first run was much slower; use --warmup, or --prepare to clear the caches each time"},
+    {"fast_command", "under 5 ms, starting the process is most of what is timed"},
+};
+
+}  // namespace
+
+std::string explain_flag(std::string_view flag) {
+  const std::string_view name = flag.substr(0, flag.find_first_of(":= "));
+  for (const Explanation& explanation : kExplanations) {
+    if (explanation.flag == name) return std::string(explanation.sentence);
+  }
+  return "";
+}
+
+}  // namespace fulcrum::report

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A machine profile for people: what is there, what it reaches at best, and two profiles side by side.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/text.h"
+
+namespace fulcrum::report {
+namespace {
+
+using Rates = std::map<std::string, Quantity>;
+using Writer = std::string (*)(double);
+
+std::string cell(const Quantity& quantity, Writer write) {
+  if (!(quantity.value > 0)) return "";
+  const std::string mark =
+      quantity.source == Source::measured ? "" : fmt::format(" ({})", to_string(quantity.source));
+  return write(quantity.value) + mark;
+}
+
+std::string spread(const Quantity& quantity) {
+  if (!(quantity.value > 0)) return "";
+  return percent((quantity.high - quantity.low) / 2 / quantity.value);
+}
+
+std::string rate_cell(const Rates& rates, const std::string& name) {
+  const auto found = rates.find(name);
+  return found == rates.end() ? "" : cell(found->second, human_rate);
+}
+
+std::string level_name(const MemoryLevel& level) {
+  if (level.capacity_bytes == 0) return level.name;
+  return fmt::format("{} {}", level.name, human_bytes(static_cast<double>(level.capacity_bytes)));
+}
+
+/// Read, copy and triad rates of every level: left with one thread, right with all.
+Table rate_table(const CpuCeilings& cpu) {
+  Table table({{"level", Align::left},
+               {"read", Align::right},
+               {"copy", Align::right},
+               {"triad", Align::right},
+               {"copy nt", Align::right, true},
+               {fmt::format("read x{}", cpu.threads), Align::right, true},
+               {fmt::format("copy x{}", cpu.threads), Align::right, true},
+               {fmt::format("triad x{}", cpu.threads), Align::right, true},
+               {"latency", Align::right, true}});
+  for (const MemoryLevel& level : cpu.levels) {
+    table.add({{level_name(level), Tone::strong},
+               rate_cell(level.one_thread, "read"),
+               rate_cell(level.one_thread, "copy"),
+               rate_cell(level.one_thread, "triad"),
+               rate_cell(level.one_thread, "copy_nt"),
+               rate_cell(level.all_threads, "read"),
+               rate_cell(level.all_threads, "copy"),
+               rate_cell(level.all_threads, "triad"),
+               level.latency_seconds ? cell(*level.latency_seconds, human_seconds) : ""});
+  }
+  return table;
+}
+
+struct Named {
+  std::string name;
+  Quantity quantity;
+  Writer write;
+};
+
+/// Every number of a profile with its name, for the short list and for comparing.
+std::vector<Named> scalars(const CpuCeilings& cpu) {
+  std::vector<Named> list;
+  for (const auto& [isa, flops] : cpu.flops_one_thread)
+    list.push_back({"FMA " + isa + ", 1 thread", flops, human_flops});
+  for (const auto& [isa, flops] : cpu.flops_all_threads) {
+    list.push_back({fmt::format("FMA {}, {} threads", isa, cpu.threads), flops, human_flops});
+  }
+  list.push_back({"fork and join", cpu.fork_join_seconds, human_seconds});
+  list.push_back({"clock resolution", cpu.clock_resolution_seconds, human_seconds});
+  list.push_back({"clock read", cpu.clock_read_seconds, human_seconds});
+  return list;
+}
+
+std::vector<Named> everything(const CpuCeilings& cpu) {
+  std::vector<Named> list;
+  for (const MemoryLevel& level : cpu.levels) {
+    for (const auto& [what, rate] : level.one_thread)
+      list.push_back({level.name + " " + what + ", 1 thread", rate, human_rate});
+    for (const auto& [what, rate] : level.all_threads)
+      list.push_back({level.name + " " + what + ", all threads", rate, human_rate});
+    if (level.latency_seconds)
+      list.push_back({level.name + " latency", *level.latency_seconds, human_seconds});
+  }
+  for (Named& named : scalars(cpu)) list.push_back(std::move(named));
+  return list;
+}
+
+std::string gpu_text(const GpuCeilings& gpu, bool colour) {
+  Table table({{gpu.name, Align::left}, {"value", Align::right}, {"spread", Align::right}});
+  for (const auto& [name, rate] : gpu.rates) table.add({name, cell(rate, human_rate), spread(rate)});
+  for (const auto& [name, flops] : gpu.flops) table.add({name, cell(flops, human_flops), spread(flops)});
+  for (const auto& [name, seconds] : gpu.latencies)
+    table.add({name, cell(seconds, human_seconds), spread(seconds)});
+  return "\n" + table.text(colour);
+}
+
+}  // namespace
+
+std::string machine_text(const Machine& machine, bool colour) {
+  const CpuTopology& cpu = machine.topology;
+  std::string text =
+      fmt::format("{}: {}, {} cores, {} threads usable, {}{}\n", paint(machine.name, Tone::strong, colour),
+                  cpu.model, cpu.cores, cpu.usable_threads,
+                  human_bytes(static_cast<double>(cpu.memory_bytes)), cpu.virtualised ? ", virtualised" : "");
+  if (!machine.measured_utc.empty())
+    text += fmt::format("measured {}, profile {}\n", machine.measured_utc, machine.id);
+  if (!machine.cpu.levels.empty()) {
+    Table rates = rate_table(machine.cpu);
+    const std::string everywhere = rates.fold();
+    text += "\n" + rates.text(colour);
+    if (!everywhere.empty()) text += "every level: " + everywhere + "\n";
+  }
+  Table table({{"ceiling", Align::left}, {"value", Align::right}, {"spread", Align::right}});
+  for (const Named& named : scalars(machine.cpu)) {
+    if (named.quantity.value > 0)
+      table.add({named.name, cell(named.quantity, named.write), spread(named.quantity)});
+  }
+  if (!table.empty()) text += "\n" + table.text(colour);
+  for (const GpuCeilings& gpu : machine.gpus) text += gpu_text(gpu, colour);
+  return text;
+}
+
+std::string machine_comparison(const Machine& a, const Machine& b, bool colour) {
+  Table table(
+      {{"ceiling", Align::left}, {a.name, Align::right}, {b.name, Align::right}, {"ratio", Align::right}});
+  const auto right = everything(b.cpu);
+  for (const Named& left : everything(a.cpu)) {
+    const auto same =
+        std::find_if(right.begin(), right.end(), [&](const Named& n) { return n.name == left.name; });
+    if (same == right.end() || !(left.quantity.value > 0) || !(same->quantity.value > 0)) continue;
+    table.add({left.name, cell(left.quantity, left.write), cell(same->quantity, same->write),
+               three_digits(same->quantity.value / left.quantity.value)});
+  }
+  if (table.empty()) return "The two profiles have no measured ceiling in common.\n";
+  return table.text(colour);
+}
+
+}  // namespace fulcrum::report

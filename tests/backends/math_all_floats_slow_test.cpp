@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// exp, sigmoid and tanh of all 2^32 floats on the best instruction set against fp64. The largest errors are recorded
+// as properties of the test.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/math_all_floats_slow_test.cpp"
+#include <hwy/foreach_target.h>
+
+#include "backends/math_reference.h"
+#include "backends/simd/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fulcrum::backends::simd::HWY_NAMESPACE {
+namespace {
+
+// n is a multiple of every vector length.
+void all_exp(const float* x, float* y, std::size_t n) {
+  for (std::size_t i = 0; i < n; i += kLanes) hn::StoreU(exp(hn::LoadU(Float(), x + i)), Float(), y + i);
+}
+void all_sigmoid(const float* x, float* y, std::size_t n) {
+  for (std::size_t i = 0; i < n; i += kLanes) hn::StoreU(sigmoid(hn::LoadU(Float(), x + i)), Float(), y + i);
+}
+void all_tanh(const float* x, float* y, std::size_t n) {
+  for (std::size_t i = 0; i < n; i += kLanes) hn::StoreU(tanh(hn::LoadU(Float(), x + i)), Float(), y + i);
+}
+
+}  // namespace
+}  // namespace fulcrum::backends::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <fmt/format.h>
+#include <fulcrum/backends.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <mutex>
+#include <vector>
+
+namespace fulcrum::backends::simd {
+namespace {
+
+HWY_EXPORT(all_exp);
+HWY_EXPORT(all_sigmoid);
+HWY_EXPORT(all_tanh);
+
+struct Run {
+  void (*apply)(const float*, float*, std::size_t);
+  double (*reference)(double);
+  std::mutex mutex;
+  test::Worst worst;
+};
+
+constexpr std::size_t kBatch = 4096;
+
+void check_batches(void* context, std::int64_t begin, std::int64_t end) {
+  Run& run = *static_cast<Run*>(context);
+  std::vector<float> x(kBatch), y(kBatch);
+  test::Worst worst;
+  for (std::int64_t batch = begin; batch < end; ++batch) {
+    for (std::size_t i = 0; i < kBatch; ++i) {
+      x[i] = std::bit_cast<float>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(batch) * kBatch + i));
+    }
+    run.apply(x.data(), y.data(), kBatch);
+    for (std::size_t i = 0; i < kBatch; ++i) worst.add(x[i], y[i], run.reference(x[i]), 8, 0x1p-126);
+  }
+  const std::lock_guard lock(run.mutex);
+  const double ulps = std::max(worst.ulps, run.worst.ulps);
+  if (worst.share > run.worst.share) run.worst = worst;
+  run.worst.ulps = ulps;
+}
+
+void expect_within_8_ulp(void (*apply)(const float*, float*, std::size_t), double (*reference)(double)) {
+  Run run{apply, reference, {}, {}};
+  parallel((1LL << 32) / static_cast<std::int64_t>(kBatch), usable_threads(), check_batches, &run);
+  ::testing::Test::RecordProperty("isa", active_isa());
+  ::testing::Test::RecordProperty("max_ulp", fmt::format("{:.3f}", run.worst.ulps));
+  EXPECT_LE(run.worst.share, 1) << "at " << run.worst.at << " gives " << run.worst.got;
+  EXPECT_GT(run.worst.ulps, 0) << "no error at all: nothing was compared";
+}
+
+TEST(AllFloats, ExpIsWithin8Ulp) {
+  expect_within_8_ulp([](const float* x, float* y, std::size_t n) { HWY_DYNAMIC_DISPATCH(all_exp)
+                                                                    (x, y, n); },
+                      test::exp_reference);
+}
+
+TEST(AllFloats, SigmoidIsWithin8Ulp) {
+  expect_within_8_ulp(
+      [](const float* x, float* y, std::size_t n) { HWY_DYNAMIC_DISPATCH(all_sigmoid)
+                                                    (x, y, n); },
+      test::sigmoid_reference);
+}
+
+TEST(AllFloats, TanhIsWithin8Ulp) {
+  expect_within_8_ulp(
+      [](const float* x, float* y, std::size_t n) { HWY_DYNAMIC_DISPATCH(all_tanh)
+                                                    (x, y, n); },
+      test::tanh_reference);
+}
+
+}  // namespace
+}  // namespace fulcrum::backends::simd
+#endif

@@ -1,0 +1,231 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the conformance tests cannot know of the SIMD kernels: blocks larger than their edges, bits across
+// instruction sets and across positions, norms beyond fp32, stores at odd addresses.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "support/instances.h"
+
+namespace fulcrum::test {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+std::vector<float> drawn(std::size_t n, std::uint64_t key, float low = -1, float high = 1) {
+  std::vector<float> result(n);
+  for (std::size_t i = 0; i < n; ++i) result[i] = ops::random_uniform(key, i, low, high);
+  return result;
+}
+
+class Simd : public ::testing::TestWithParam<std::string> {
+ protected:
+  void run(std::string_view op, const Args& args, std::string_view variant = "default") {
+    const auto kernel = backends::kernel(op, "simd", variant);
+    ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+    auto call = backends::Call::make(*kernel, args);
+    ASSERT_TRUE(call.ok()) << call.error().message;
+    ASSERT_EQ(call->run().code, FULCRUM_OK);
+  }
+  void check(std::string_view op, std::string_view shape) {
+    const auto parsed = parse_shape(shape);
+    ASSERT_TRUE(parsed.ok());
+    auto problem = ops::Problem::make(op_of(op), *parsed);
+    ASSERT_TRUE(problem.ok()) << problem.error().message;
+    ASSERT_NO_FATAL_FAILURE(run(op, problem->args()));
+    const Oracle oracle = problem->check();
+    EXPECT_TRUE(oracle.passed) << shape << ": " << oracle.detail;
+  }
+  ForcedIsa isa_{GetParam()};
+};
+INSTANTIATE_TEST_SUITE_P(Isas, Simd, ::testing::ValuesIn(backends::isas()),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(Simd, MatmulIsRightOverSeveralBlocksOfEachSize) {
+  check("matmul", "M=201,N=403,K=259");
+  check("matmul", "M=9,N=900,K=530,epilogue=gelu");
+  check("matmul", "M=97,N=385,K=257,epilogue=relu");
+  check("matmul", "M=3,N=1031,K=700");
+}
+
+TEST_P(Simd, MatmulGivesAnElementTheSameBitsInEveryTileAndBlock) {
+  // The same row and column everywhere: all elements are the same sum, in tiles of every height and width.
+  constexpr std::size_t kM = 130, kN = 421, kK = 300;
+  const auto row = drawn(kK, 1);
+  const auto column = drawn(kK, 2);
+  std::vector<float> a, b, c(kM * kN);
+  for (std::size_t i = 0; i < kM; ++i) a.insert(a.end(), row.begin(), row.end());
+  for (const float value : column) b.insert(b.end(), kN, value);
+  Args args{};
+  args.ptr[0] = a.data();
+  args.ptr[1] = b.data();
+  args.ptr[3] = c.data();
+  args.dim[0] = kM;
+  args.dim[1] = kN;
+  args.dim[2] = kK;
+  ASSERT_NO_FATAL_FAILURE(run("matmul", args));
+  for (std::size_t i = 0; i < c.size(); ++i) ASSERT_EQ(c[i], c[0]) << i;
+  for (const std::int64_t rows : {1, 2, 7, 8, 9}) {  // without copies, too
+    std::vector<float> few(static_cast<std::size_t>(rows) * kN);
+    args.ptr[3] = few.data();
+    args.dim[0] = rows;
+    ASSERT_NO_FATAL_FAILURE(run("matmul", args));
+    for (const float value : few) ASSERT_EQ(value, c[0]) << rows;
+  }
+}
+
+TEST_P(Simd, MatmulOfNoDepthIsTheBias) {
+  std::vector<float> bias = {1, -2, 3}, c(6, 7.0F);
+  float unused = 0;
+  Args args{};
+  args.ptr[0] = args.ptr[1] = &unused;
+  args.ptr[2] = bias.data();
+  args.ptr[3] = c.data();
+  args.dim[0] = 2;
+  args.dim[1] = 3;
+  args.scalar[0].i = 1;  // relu
+  ASSERT_NO_FATAL_FAILURE(run("matmul", args));
+  EXPECT_EQ(c, (std::vector<float>{1, 0, 3, 1, 0, 3}));
+}
+
+TEST_P(Simd, DotOfATailHasTheBitsOfAPaddedVector) {
+  auto a = drawn(5000, 3), b = drawn(5000, 4);
+  for (const std::size_t n : {1U, 17U, 63U, 65U, 1000U, 4095U, 4097U}) {
+    std::vector<float> padded_a(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(n));
+    std::vector<float> padded_b(b.begin(), b.begin() + static_cast<std::ptrdiff_t>(n));
+    const std::size_t whole = (n + 63) / 64 * 64;
+    padded_a.resize(whole);
+    padded_b.resize(whole);
+    float exact = 0, padded = 0;
+    Args args{};
+    args.ptr[0] = a.data();
+    args.ptr[1] = b.data();
+    args.ptr[2] = &exact;
+    args.dim[0] = static_cast<std::int64_t>(n);
+    ASSERT_NO_FATAL_FAILURE(run("dot", args));
+    args.ptr[0] = padded_a.data();
+    args.ptr[1] = padded_b.data();
+    args.ptr[2] = &padded;
+    args.dim[0] = static_cast<std::int64_t>(whole);
+    ASSERT_NO_FATAL_FAILURE(run("dot", args));
+    EXPECT_EQ(exact, padded) << n;
+  }
+}
+
+TEST_P(Simd, DotAndSoftmaxMeetTheirGoldens) {
+  std::vector<float> ones(257, 1.0F);
+  float sum = 0;
+  Args args{};
+  args.ptr[0] = args.ptr[1] = ones.data();
+  args.ptr[2] = &sum;
+  args.dim[0] = 257;
+  ASSERT_NO_FATAL_FAILURE(run("dot", args));
+  EXPECT_EQ(sum, 257);
+  std::vector<float> x = {1000, 1000}, y(2);
+  args = Args{};
+  args.ptr[0] = x.data();
+  args.ptr[1] = y.data();
+  args.dim[0] = 1;
+  args.dim[1] = 2;
+  ASSERT_NO_FATAL_FAILURE(run("softmax", args));
+  EXPECT_EQ(y, (std::vector<float>{0.5F, 0.5F}));
+  x = {-kInfinity, -kInfinity};
+  ASSERT_NO_FATAL_FAILURE(run("softmax", args));
+  EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[1]));
+  x = {-kInfinity, 3};
+  ASSERT_NO_FATAL_FAILURE(run("softmax", args));
+  EXPECT_EQ(y, (std::vector<float>{0, 1}));
+}
+
+TEST_P(Simd, CosineOfVastAndTinyVectorsIsDoneInFp64) {
+  constexpr std::size_t kD = 33, kN = 7;
+  const std::vector<float> query = drawn(kD, 5);
+  const float scales[kN] = {1, 1e30F, 1e-30F, 0, 1e-42F, 3e18F, -1};
+  std::vector<float> rows;
+  for (const float scale : scales) {
+    for (const float value : query) rows.push_back(value * scale);
+  }
+  std::vector<float> out(kN);
+  Args args{};
+  args.ptr[0] = const_cast<float*>(query.data());
+  args.ptr[1] = rows.data();
+  args.ptr[3] = out.data();
+  args.dim[0] = 1;
+  args.dim[1] = kN;
+  args.dim[2] = kD;
+  ASSERT_NO_FATAL_FAILURE(run("cosine_similarity", args));
+  for (std::size_t i = 0; i < kN; ++i) {
+    const float expected = scales[i] == 0 ? 0.0F : scales[i] < 0 ? -1.0F : 1.0F;
+    // Denormal rows hold few bits of their direction.
+    EXPECT_NEAR(out[i], expected, scales[i] == 1e-42F ? 1e-3 : 2e-6) << scales[i];
+    EXPECT_LE(std::abs(out[i]), 1);
+  }
+  rows[0] = std::numeric_limits<float>::quiet_NaN();
+  rows[kD] = kInfinity;
+  ASSERT_NO_FATAL_FAILURE(run("cosine_similarity", args));
+  EXPECT_TRUE(std::isnan(out[0]) && std::isnan(out[1]));
+  EXPECT_NEAR(out[2], 1, 2e-6);
+}
+
+TEST_P(Simd, CosineGivesAPairTheSameBitsInEveryTile) {
+  constexpr std::size_t kD = 100, kN = 71, kQ = 36;
+  const auto query = drawn(kD, 6), row = drawn(kD, 7);
+  std::vector<float> queries, rows, out(kQ * kN);
+  for (std::size_t i = 0; i < kQ; ++i) queries.insert(queries.end(), query.begin(), query.end());
+  for (std::size_t i = 0; i < kN; ++i) rows.insert(rows.end(), row.begin(), row.end());
+  Args args{};
+  args.ptr[0] = queries.data();
+  args.ptr[1] = rows.data();
+  args.ptr[3] = out.data();
+  args.dim[0] = kQ;
+  args.dim[1] = kN;
+  args.dim[2] = kD;
+  ASSERT_NO_FATAL_FAILURE(run("cosine_similarity", args));
+  for (std::size_t i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], out[0]) << i;
+}
+
+TEST_P(Simd, StreamingStoresGiveTheBitsOfPlainOnesAtEveryAddress) {
+  const auto x = drawn(300, 8, -4, 4);
+  for (const char* op : {"relu", "sigmoid", "tanh"}) {
+    for (std::size_t at = 0; at < 17; ++at) {
+      for (const std::size_t n : {0U, 1U, 5U, 16U, 40U, 200U}) {
+        std::vector<float> plain(300, 9), streamed(300, 9);
+        Args args{};
+        args.ptr[0] = const_cast<float*>(x.data()) + at;
+        args.ptr[1] = plain.data() + at;
+        args.dim[0] = static_cast<std::int64_t>(n);
+        ASSERT_NO_FATAL_FAILURE(run(op, args));
+        args.ptr[1] = streamed.data() + at;
+        ASSERT_NO_FATAL_FAILURE(run(op, args, "stream"));
+        ASSERT_EQ(plain, streamed) << op << " of " << n << " at " << at;
+      }
+    }
+  }
+}
+
+TEST(SimdBits, DotHasTheSameBitsOnEverySetWithFma) {
+  const auto a = drawn(100'003, 9), b = drawn(100'003, 10);
+  std::vector<float> results;
+  for (const std::string& isa : backends::isas()) {
+    if (isa != "avx3" && isa != "avx2" && isa != "neon") continue;  // the others round products
+    const ForcedIsa forced(isa);
+    const auto kernel = backends::kernel("dot", "simd");
+    ASSERT_TRUE(kernel.ok());
+    float sum = 0;
+    Args args{};
+    args.ptr[0] = const_cast<float*>(a.data());
+    args.ptr[1] = const_cast<float*>(b.data());
+    args.ptr[2] = &sum;
+    args.dim[0] = static_cast<std::int64_t>(a.size());
+    ASSERT_EQ(kernel->entry().run(&args, nullptr, 1).code, FULCRUM_OK);
+    results.push_back(sum);
+  }
+  if (results.size() < 2) GTEST_SKIP() << "this CPU has fewer than two instruction sets with fma";
+  for (const float result : results) EXPECT_EQ(result, results[0]);
+}
+
+}  // namespace
+}  // namespace fulcrum::test

@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bad input gets an exit code, one clear line and a hint, before anything is measured, and leaves every file as it
+// was.
+#include <fmt/format.h>
+
+#include "cli/program.h"
+
+namespace fulcrum::cli {
+namespace {
+
+struct Bad {
+  std::vector<std::string> arguments;
+  int code;
+  std::string message, hint;  // parts that must appear
+};
+
+void expect_refused(const Bad& bad, const Outcome& outcome) {
+  const std::string line = fmt::format("{}", fmt::join(bad.arguments, " "));
+  EXPECT_EQ(outcome.code, bad.code) << line << "\n" << outcome.error;
+  EXPECT_EQ(outcome.output, "") << line;
+  const auto lines = lines_of(outcome.error);
+  ASSERT_EQ(lines.size(), 2u) << line << "\n" << outcome.error;
+  EXPECT_EQ(lines[0].rfind("fulcrum: error: ", 0), 0u) << line << "\n" << outcome.error;
+  EXPECT_NE(lines[0].find(bad.message), std::string::npos) << line << "\n" << outcome.error;
+  EXPECT_EQ(lines[1].rfind("hint: ", 0), 0u) << line << "\n" << outcome.error;
+  EXPECT_NE(lines[1].find(bad.hint), std::string::npos) << line << "\n" << outcome.error;
+}
+
+TEST(BadInput, IsRefusedInOneLineWithAHint) {
+  const Bad table[] = {
+      {{"benhc"}, 2, "unknown command 'benhc'", "bench"},
+      {{"xyzzy"}, 2, "unknown command 'xyzzy'", "known: doctor"},
+      {{"--nonsense"}, 2, "unknown command", ""},
+      {{"bench"}, 2, "nothing to measure", "name an op"},
+      {{"bench", "sigmiod"}, 2, "unknown op 'sigmiod'", "did you mean 'sigmoid'?"},
+      {{"bench", "sigmoid", "--shap", "n=1"}, 2, "no option '--shap'", "did you mean '--shape'?"},
+      {{"bench", "sigmoid", "--backend", "smid"}, 2, "unknown backend 'smid'", "simd"},
+      {{"bench", "sigmoid", "--variant", "nope"}, 2, "unknown variant 'nope'", ""},
+      {{"bench", "sigmoid", "--regime", "resident"}, 2, "regime 'resident'", "host"},
+      {{"bench", "sigmoid", "--regime", "nowhere"}, 2, "unknown regime 'nowhere'", ""},
+      {{"bench", "sigmoid", "--cache", "tepid"}, 2, "unknown cache state 'tepid'", "warm, cold"},
+      {{"bench", "sigmoid", "--shape", "m=5"}, 2, "m", "n"},
+      {{"bench", "sigmoid", "--shape", "n"}, 2, "n", ""},
+      {{"bench", "sigmoid", "--shape", "n=many"}, 2, "many", ""},
+      {{"bench", "sigmoid", "--shape", "n=0"}, 2, "nothing to measure", "at least 1"},
+      {{"bench", "sigmoid", "--shape", "n=-5"}, 2, "-5", ""},
+      {{"bench", "sigmoid", "--shape", "n=99999999999999999999"}, 2, "99999999999999999999", ""},
+      {{"bench", "matmul", "--shape", "M=4G,N=4G,K=4G"}, 2, "matmul", ""},
+      {{"bench", "sigmoid", "--shape", "n=1e15"}, 3, "and this machine has", "smaller"},
+      {{"bench", "sigmoid", "--vs", "nobody"}, 2, "nobody", "fulcrum ops sigmoid"},
+      {{"bench", "sigmoid", "--vs", "simd/nope"}, 2, "nope", ""},
+      {{"bench", "sigmoid", "--suite", "all"}, 2, "exclude each other", ""},
+      {{"bench", "--suite", "nope"}, 2, "unknown suite 'nope'", "all"},
+      {{"bench", "sigmoid", "--budget", "0"}, 2, "--budget", "above 0"},
+      {{"bench", "sigmoid", "--budget", "soon"}, 2, "--budget", "number"},
+      {{"bench", "sigmoid", "--precision", "-1"}, 2, "--precision", ""},
+      {{"bench", "sigmoid", "--processes", "1.5"}, 2, "--processes", "whole number"},
+      {{"bench", "sigmoid", "--format", "xml"}, 2, "unknown format 'xml'", "csv"},
+      {{"bench", "sigmoid", "--format", "csv", "--json", "-"}, 2, "standard output", ""},
+      {{"bench", "sigmoid", "--ledger"}, 3, "--ledger", "doctor"},
+      {{"bench", "sigmoid", "--scaling", "--shape", "n=10"}, 2, "--scaling", "--shape"},
+      {{"bench", "sigmoid", "--warmup", "3"}, 2, "--warmup is for commands", "-- COMMAND"},
+      {{"bench", "--shape", "n=1", "--", "true"}, 2, "--shape is for ops", ""},
+      {{"bench", "sigmoid", "--", "true"}, 2, "either ops or a command", "sigmoid"},
+      {{"bench", "--"}, 2, "no command after --", ""},
+      {{"bench", "--parameter-scan", "n", "1", "3", "--", "true"}, 2, "{n} stands nowhere", "{NAME}"},
+      {{"bench", "--parameter-scan", "n", "3", "1", "--", "echo", "{n}"}, 2, "MAX is below MIN", ""},
+      {{"bench", "--parameter-scan", "n", "1", "x", "--", "echo", "{n}"}, 2, "'x' is no number", ""},
+      {{"bench", "--parameter-scan", "n", "0", "1", "0", "--", "echo", "{n}"}, 2, "STEP", ""},
+      {{"bench", "sigmoid", "--resume", "/nonexistent/run.jsonl"}, 3, "/nonexistent/run.jsonl", ""},
+      {{"bench", "sigmoid", "--resume", "a", "--record", "b"}, 2, "exclude each other", "--resume"},
+      {{"bench", "sigmoid", "--record", "/nonexistent/run.jsonl"}, 3, "/nonexistent/run.jsonl", ""},
+      {{"bench", "sigmoid", "--json", "/nonexistent/out.json"}, 3, "/nonexistent/out.json", "folder"},
+      {{"bench", "sigmoid", "--json", "/"}, 3, "folder", "file"},
+      {{"bench", "sigmoid", "--json", "/proc/self/nothing"}, 3, "/proc/self/nothing", ""},
+      {{"ops", "nothing"}, 2, "unknown op 'nothing'", ""},
+      {{"ops", "dot", "relu"}, 2, "unexpected argument 'relu'", "--help"},
+      {{"machine", "--show", "nobody"}, 2, "nobody", ""},
+      {{"machine", "--list", "--show", "this"}, 2, "exclude each other", ""},
+      {{"machine", "--compare", "a"}, 2, "--compare needs A B", ""},
+      {{"completion", "tcsh"}, 2, "unknown shell 'tcsh'", "bash"},
+      {{"completion"}, 2, "SHELL is missing", ""},
+      {{"help", "benhc"}, 2, "unknown command 'benhc'", "bench"},
+      {{"doctor", "--", "ls"}, 2, "runs no command of yours", ""},
+  };
+  for (const Bad& bad : table) expect_refused(bad, fulcrum(bad.arguments));
+}
+
+TEST(BadInput, ForcedNamesThatDoNotExistAreErrorsThatListTheKnownOnes) {
+  const Bad backend{{"bench", "sigmoid"}, 2, "warp", "scalar"};
+  expect_refused(backend, fulcrum(backend.arguments, {{"FULCRUM_FORCE_BACKEND", "warp"}}));
+  const Bad isa{{"bench", "sigmoid"}, 2, "avx9", ""};
+  expect_refused(isa, fulcrum(isa.arguments, {{"FULCRUM_FORCE_ISA", "avx9"}}));
+}
+
+TEST(BadInput, LeavesNoRecordBehind) {
+  const Folder data;
+  fulcrum_in(data, {"bench", "sigmoid", "--shape", "n=0"});
+  EXPECT_FALSE(std::filesystem::exists(data / "runs"));
+}
+
+TEST(BadInput, NeverReplacesAFileThatIsNoDocumentOfOurs) {
+  const Folder data;
+  std::ofstream(data / "notes.txt") << "precious\n";
+  const Outcome outcome = fulcrum_in(data, quick_bench({"--json", data / "notes.txt"}));
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_EQ(content(data / "notes.txt"), "precious\n");
+}
+
+TEST(BadInput, NeverReplacesARunRecord) {
+  const Folder data;
+  ASSERT_EQ(fulcrum_in(data, quick_bench({"--record", data / "run.jsonl"})).code, 0);
+  const std::string before = content(data / "run.jsonl");
+  EXPECT_EQ(fulcrum_in(data, quick_bench({"--record", data / "run.jsonl"})).code, 3);
+  EXPECT_EQ(fulcrum_in(data, quick_bench({"--json", data / "run.jsonl"})).code, 3);
+  EXPECT_EQ(content(data / "run.jsonl"), before);
+}
+
+TEST(BadInput, AFullDiskIsAnErrorAndNotACrash) {
+  const Outcome json = fulcrum(quick_bench({"--json", "/dev/full"}));
+  EXPECT_EQ(json.code, 3) << json.error;
+  EXPECT_NE(json.error.find("/dev/full"), std::string::npos) << json.error;
+  const auto output = run_process({"/bin/sh", "-c", FULCRUM_PROGRAM " help > /dev/full"});
+  ASSERT_TRUE(output.ok());
+  EXPECT_EQ(output->exit_code, 3);
+  EXPECT_NE(output->standard_error.find("standard output"), std::string::npos) << output->standard_error;
+}
+
+TEST(BadInput, ARecordThatCannotGrowStopsTheRunAndWhatWasMeasuredIsShown) {
+  const Folder data;
+  // A file size limit stands for the full disk: one block of 512 bytes is too small even for the first line, 16
+  // are enough for that and not for the samples of a case.
+  for (const auto& [blocks, shown] : {std::pair{"1", false}, std::pair{"16", true}}) {
+    const std::string script = fmt::format(
+        "ulimit -f {}; exec {} bench relu --shape n=1000 --backend scalar --budget 0.3 --precision 1e-9 "
+        "--record {}",
+        blocks, FULCRUM_PROGRAM, (data / fmt::format("{}.jsonl", blocks)).string());
+    const auto result =
+        run_process({"/bin/sh", "-c", script}, {.environment = {{"FULCRUM_DATA", data.path()}}});
+    ASSERT_TRUE(result.ok());
+    EXPECT_EQ(result->exit_code, 3) << result->standard_error;
+    EXPECT_NE(result->standard_error.find("fulcrum: error: "), std::string::npos) << result->standard_error;
+    EXPECT_EQ(result->standard_output.find("every sample is in") != std::string::npos, shown) << blocks;
+  }
+}
+
+TEST(BadInput, AClosedPipeEndsQuietly) {
+  // The reader is gone before the first byte is written.
+  const auto result = run_process({"/bin/bash", "-c",
+                                   "{ sleep 0.3; " FULCRUM_PROGRAM
+                                   " help --markdown; echo $? >&2; } | true; exit ${PIPESTATUS[0]}"});
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->standard_error, "0\n");
+}
+
+}  // namespace
+}  // namespace fulcrum::cli

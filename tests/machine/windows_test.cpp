@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Best-window statistics on made-up windows, and the sizes that make a probe land in its level.
+#include "machine/windows.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "fulcrum/stats.h"
+#include "machine/probes.h"
+#include "machine/working_sets.h"
+
+namespace fulcrum::machine {
+namespace {
+
+/// Costs of windows: a share of them clean within 0.2 %, the others up to three times as high.
+std::vector<double> made_up_windows(int count, double clean_share, std::uint64_t seed) {
+  stats::Random random(seed);
+  std::vector<double> costs;
+  for (int i = 0; i < count; ++i) {
+    const bool clean = random.uniform() < clean_share;
+    costs.push_back(2e-9 * (clean ? 1 + 0.002 * random.uniform() : 1.1 + 1.9 * random.uniform()));
+  }
+  return costs;
+}
+
+TEST(Windows, FindTheCeilingThroughNeighboursThatTakeMostOfTheTime) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    EXPECT_NEAR(best_cost(made_up_windows(400, 0.05, seed)).value, 2e-9, 2e-9 * 0.01) << "seed " << seed;
+  }
+}
+
+TEST(Windows, AgreeFromRunToRunWithinOnePercent) {
+  const double first = best_cost(made_up_windows(300, 0.3, 1)).value;
+  for (std::uint64_t seed = 2; seed <= 20; ++seed) {
+    EXPECT_NEAR(best_cost(made_up_windows(300, 0.3, seed)).value / first, 1, 0.01);
+  }
+}
+
+TEST(Windows, DoNotBelieveASingleImpossibleWindow) {
+  std::vector<double> costs = made_up_windows(100, 0.5, 7);
+  costs[41] = 1e-15;
+  const Quantity best = best_cost(costs);
+  EXPECT_NEAR(best.value, 2e-9, 2e-9 * 0.01);
+  EXPECT_EQ(best.low, 1e-15) << "the interval keeps it";
+}
+
+TEST(Windows, SpanFromTheFastestToTheLowerQuartile) {
+  const Quantity best = best_cost({5, 3, 1, 2, 4, 9, 8, 7, 6});
+  EXPECT_EQ(best.low, 1);
+  EXPECT_EQ(best.value, 2);
+  EXPECT_EQ(best.high, 3);
+  EXPECT_EQ(best.source, Source::measured);
+  EXPECT_EQ(best_cost({4}).value, 4);
+  EXPECT_TRUE(std::isnan(best_cost({}).value));
+}
+
+TEST(Windows, TurnTheIntervalAroundForRates) {
+  const Quantity rate = best_rate({5, 3, 1, 2, 4, 9, 8, 7, 6});
+  EXPECT_DOUBLE_EQ(rate.value, 1.0 / 2);
+  EXPECT_DOUBLE_EQ(rate.low, 1.0 / 3);
+  EXPECT_DOUBLE_EQ(rate.high, 1);
+}
+
+/// A probe on a clock of its own: a repeat takes a microsecond, and three times as long while a neighbour is there.
+struct FakeMachine {
+  double now = 0;
+  double neighbour_until = 0;
+  measure::Clock clock{.now = [this] { return now; }, .resolution_seconds = 1e-9, .read_seconds = 0};
+  Probe probe{.what = "fake",
+              .run =
+                  [this](std::int64_t repeats) {
+                    now += static_cast<double>(repeats) * (now < neighbour_until ? 3e-6 : 1e-6);
+                  },
+              .work = 10};
+};
+
+TEST(Windows, KeepNoWindowThatIsTooShortToTrust) {
+  FakeMachine fake;
+  take_windows(fake.probe, fake.clock, 0.1);
+  EXPECT_GE(fake.probe.repeats, 1000);
+  EXPECT_LE(fake.probe.repeats, 3000);
+  ASSERT_GE(fake.probe.costs.size(), 30u);
+  for (const double cost : fake.probe.costs) EXPECT_NEAR(cost, 1e-7, 1e-12);
+}
+
+TEST(Windows, GrowWhenTheNeighbourLeaves) {
+  FakeMachine fake;
+  fake.neighbour_until = 0.05;
+  take_windows(fake.probe, fake.clock, 0.1);
+  EXPECT_GE(static_cast<double>(fake.probe.repeats) * 1e-6, 1e-3) << "long enough without the neighbour";
+  EXPECT_NEAR(best_cost(fake.probe.costs).value, 1e-7, 1e-12);
+}
+
+TEST(Windows, AreTakenEvenWhenTheTimeIsUp) {
+  FakeMachine fake;
+  fake.now = 1;
+  take_windows(fake.probe, fake.clock, 0.5);
+  EXPECT_EQ(fake.probe.costs.size(), 3u);
+}
+
+constexpr std::int64_t kKiB = 1024, kMiB = 1024 * kKiB;
+
+std::vector<MemoryLevel> levels(std::int64_t l1, std::int64_t l2, int l2_shared, std::int64_t l3,
+                                int l3_shared) {
+  return {MemoryLevel{.name = "L1", .capacity_bytes = l1, .shared_by_threads = l2_shared},
+          MemoryLevel{.name = "L2", .capacity_bytes = l2, .shared_by_threads = l2_shared},
+          MemoryLevel{.name = "L3", .capacity_bytes = l3, .shared_by_threads = l3_shared},
+          MemoryLevel{.name = "DRAM"}};
+}
+
+TEST(WorkingSets, FitTheCacheAndAreWellAboveTheOneBefore) {
+  const auto vm = levels(32 * kKiB, kMiB, 1, 32 * kMiB, 2);
+  EXPECT_EQ(cache_set_bytes(vm, 0, 1), 16 * kKiB);
+  EXPECT_EQ(cache_set_bytes(vm, 1, 1), 256 * kKiB);
+  EXPECT_EQ(cache_set_bytes(vm, 2, 1), 4 * kMiB);
+  EXPECT_EQ(cache_set_bytes(vm, 2, 2), 4 * kMiB);
+}
+
+TEST(WorkingSets, DivideACacheAmongTheThreadsThatShareIt) {
+  const auto smt = levels(32 * kKiB, kMiB, 2, 16 * kMiB, 8);
+  EXPECT_EQ(cache_set_bytes(smt, 0, 1), 16 * kKiB);
+  EXPECT_EQ(cache_set_bytes(smt, 0, 16), 8 * kKiB);
+  EXPECT_EQ(cache_set_bytes(smt, 1, 16), 128 * kKiB);
+  EXPECT_EQ(cache_set_bytes(smt, 2, 16), 768 * kKiB) << "half as much again as the 512 KiB of L2 a thread";
+}
+
+TEST(WorkingSets, StayInsideTheLastCacheOrGiveUp) {
+  // 1.9 MiB of L3 a core beside 2 MiB of L2: only both together hold one and a half L2.
+  const auto server = levels(48 * kKiB, 2 * kMiB, 1, 105 * kMiB, 56);
+  EXPECT_EQ(cache_set_bytes(server, 2, 56), 3 * kMiB);
+  const auto starved = levels(48 * kKiB, 2 * kMiB, 1, 32 * kMiB, 64);
+  EXPECT_EQ(cache_set_bytes(starved, 2, 64), 0);
+}
+
+TEST(WorkingSets, LeaveTheCachesForMemory) {
+  const auto vm = levels(32 * kKiB, kMiB, 1, 32 * kMiB, 2);
+  EXPECT_EQ(dram_sets(vm, 2, 0).chase_bytes, 256 * kMiB);
+  EXPECT_EQ(dram_sets(vm, 2, 0).array_bytes, 128 * kMiB);
+  const auto large = levels(48 * kKiB, 2 * kMiB, 1, 260 * kMiB, 2);
+  EXPECT_EQ(dram_sets(large, 2, 0).chase_bytes, 1040 * kMiB);
+  EXPECT_EQ(dram_sets(large, 4, 0).chase_bytes, 2080 * kMiB) << "four threads on two sockets";
+  const DramSets little = dram_sets(vm, 2, 512 * kMiB);
+  EXPECT_LE(little.chase_bytes + 3 * little.array_bytes, 256 * kMiB);
+  EXPECT_GT(little.array_bytes, 32 * kMiB);
+}
+
+}  // namespace
+}  // namespace fulcrum::machine
