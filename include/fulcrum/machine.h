@@ -27,8 +27,12 @@ struct ProbeConfig {
   std::function<bool()> interrupted;
   std::function<void(std::string_view what, int done, int total)> progress;
 };
-/// Measures every ceiling: FMA peak, read, copy and triad per level, with one and with all threads, load
-/// latency, fork-join, clock. Values are of the best window with the spread of the windows as interval.
+/// Measures every ceiling: FMA peak by instruction set, read, copy and triad per level (the last cache and DRAM also
+/// with non-temporal stores: copy_nt, triad_nt), with one and with all threads, load latency, fork-join, clock. Probes
+/// take turns in windows of 2 ms over the whole budget. A value is what one window in a hundred beats; its interval
+/// reaches from the lower quartile of the windows to the best. Rates count the bytes that the kernel loads and stores,
+/// not the line that a plain store makes a cache read first. While it runs, the process uses the instruction sets it
+/// measures and its pool is bound to CPUs; both are put back.
 Result<Machine> measure(const ProbeConfig& config);
 
 /// Profiles by name: "this" is the newest of this machine.

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The runner: warm-up, batching against the clock, cache state, stopping, paired comparison, sweeps. How to time
-// is data (Config); a result carries its own doubt and the reason it stopped. See docs/measuring.md.
+// The runner: warm-up, batching against the clock, cache state, stopping, paired comparison, sweeps. How to
+// time is data (Config); a result carries its own doubt and the reason it stopped. See docs/measuring.md.
 #pragma once
 
 #include <fulcrum/backends.h>
@@ -52,7 +52,10 @@ struct Subject {
   std::function<Status()> reset;  // optional
 };
 
-/// Timing alone: everything of a Measurement that does not need an op.
+/// Timing alone: everything of a Measurement that does not need an op. Flags: low_n, too_few_samples,
+/// correlated, heavy_tail, multimodal, batch_percentiles, warmup_unsettled; kernels add cache_unverified,
+/// streaming, bits_vary and impossible_rate; commands first_run_outlier and fast_command; merge few_processes
+/// and "variance: ...".
 struct Timing {
   Estimate seconds;
   std::int64_t samples = 0;
@@ -73,13 +76,14 @@ Result<Timing> time(const Subject& subject, const Config& config);
 Result<Comparison> compare(const Subject& a, const Subject& b, const Config& config);
 
 /// A kernel on a problem: correctness first, then timing, then the physics check. A wrong result is an error
-/// with Code::wrong_result, never a time. Regimes other than `host` belong to device backends.
+/// with Code::wrong_result, never a time; a time that the machine cannot do stops as `invalid`. Regimes other
+/// than `host` belong to device backends.
 Result<Measurement> run(const backends::Kernel& kernel, ops::Problem& problem, const Config& config);
 Result<Comparison> compare(const backends::Kernel& a, const backends::Kernel& b, ops::Problem& problem,
                            const Config& config);
 
-/// One row over several processes: medians pooled with the process as the sampling unit; the variance split is
-/// in the flags. All must be of the same row.
+/// One row over several processes: medians pooled with the process as the sampling unit; the variance split
+/// is in the flags. All must be of the same row.
 Result<Measurement> merge(const std::vector<Measurement>& processes);
 
 /// Whole commands, as hyperfine times them: wall time of fork to exit, standard output discarded.
@@ -101,8 +105,8 @@ Result<CommandTiming> time_command(const Command& command, const Config& config)
 /// Two commands, interleaved run by run.
 Result<Comparison> compare_commands(const Command& a, const Command& b, const Config& config);
 
-/// Marks a row whose time beats the machine: compulsory bytes or flops faster than 1.02 x the measured peak of
-/// the level that must supply them. Empty: plausible. Also fills the ceiling the row stands under.
+/// Marks a row whose time beats the machine: compulsory bytes or flops faster than 1.02 x the measured peak
+/// of the level that must supply them. Empty: plausible. Also fills the ceiling the row stands under.
 struct Physics {
   std::string violation;
   bool unverified = false;  // cold, and plausible only if the outputs were still in a cache

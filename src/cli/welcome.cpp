@@ -17,34 +17,45 @@ struct Advice {
   std::string line, why;
 };
 
-std::vector<const backends::Backend*> available_backends() {
-  std::vector<const backends::Backend*> list = backends::all();
-  std::erase_if(list, [](const backends::Backend* backend) { return !backend->available(); });
-  return list;
+/// Kernels of an op on this machine; none when there are none.
+std::vector<backends::Kernel> kernels_of(std::string_view op) {
+  const auto found = backends::kernels(op);
+  return found.ok() ? *found : std::vector<backends::Kernel>{};
 }
 
-/// An op with a vectorised kernel and something to hold it against: a program's own op before ours.
-Advice first_bench() {
+/// The op of the program's own when it brings one: its kernels come from no file of ours. Else a familiar one.
+std::string_view op_to_show() {
   const auto all = ops::all();
-  const auto is_own = [](const ops::Op* op) { return op->name == "sigmoid"; };
-  const auto named = std::find_if(all.begin(), all.end(), is_own);
-  const std::string_view op = named != all.end() ? (*named)->name : all.empty() ? "OP" : all.front()->name;
-  const auto list = available_backends();
-  const bool both =
-      std::any_of(list.begin(), list.end(), [](const auto* b) { return b->name() == "simd"; }) &&
-      std::any_of(list.begin(), list.end(), [](const auto* b) { return b->name() == "scalar"; });
-  return {fmt::format("bench {}{}", op, both ? " --vs scalar" : ""),
-          both ? "how fast one op really is, against plain C++, with an interval"
-               : "how fast one op really is, with an interval"};
+  for (auto op = all.rbegin(); op != all.rend(); ++op) {
+    const auto kernels = kernels_of((*op)->name);
+    if (!kernels.empty() && kernels[0].source_hash().empty()) return (*op)->name;
+  }
+  return "sigmoid";
+}
+
+Advice first_bench() {
+  const std::string_view op = op_to_show();
+  const auto kernels = kernels_of(op);
+  if (kernels.size() < 2) return {fmt::format("bench {}", op), "how fast one op really is, with an interval"};
+  const auto plain = std::find_if(kernels.begin(), kernels.end(),
+                                  [](const auto& k) { return k.backend().name() == "scalar"; });
+  if (plain != kernels.end()) {
+    return {fmt::format("bench {} --vs scalar", op),
+            "how fast one op really is, against plain C++, with an interval"};
+  }
+  return {fmt::format("bench {} --vs {}/{}", op, kernels[0].backend().name(), kernels[0].variant()),
+          "how your kernels stand against the first of them, with an interval"};
+}
+
+bool gpu_works() {
+  const auto all = backends::all();
+  return std::any_of(all.begin(), all.end(),
+                     [](const auto* b) { return b->kind() == "gpu" && b->available(); });
 }
 
 std::vector<Advice> advice(Context& context) {
   std::vector<Advice> list;
-  const GpuPresence gpu = look_for_gpu();
-  const auto running = available_backends();
-  const bool gpu_works =
-      std::any_of(running.begin(), running.end(), [](const auto* b) { return b->kind() == "gpu"; });
-  if (gpu.on_bus && !gpu_works)
+  if (look_for_gpu().on_bus && !gpu_works())
     list.push_back({"doctor", "a GPU is there and not usable yet; this says why"});
   if (!context.profile())
     list.push_back({"machine", "measure what this machine can do at best, once; takes a minute"});

@@ -27,8 +27,8 @@ constexpr std::int64_t kMaxCalls = std::int64_t{1} << 40;
 // of comparisons in which a 2 % effect was found: slices of 3 ms about half, of 0.25 ms (in step with the
 // ticks) 35 %, of 0.1 ms all.
 constexpr double kSliceShare = 0.1;
-constexpr double kLongestSliceSeconds =
-    0.02;  // a faster side that is still too short for the clock must bear it
+// A faster side that is still too short for the clock then must bear it.
+constexpr double kLongestSliceSeconds = 0.02;
 struct SliceTier {
   double slice_seconds;
   int slices;
@@ -40,8 +40,8 @@ constexpr std::int64_t kPrimeBelowCalls = 10;
 
 std::int64_t ceil_ratio(double target_seconds, double call_seconds) {
   if (!(call_seconds > 0)) return 1;
-  const double calls =
-      std::ceil(target_seconds / call_seconds * (1 - 1e-9));  // 1e-3 / 1e-6 is 1000, not 1001
+  constexpr double kRounding = 1 - 1e-9;  // 1e-3 / 1e-6 is 1000, not 1001
+  const double calls = std::ceil(kRounding * target_seconds / call_seconds);
   return static_cast<std::int64_t>(std::clamp(calls, 1.0, static_cast<double>(kMaxCalls)));
 }
 

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <memory>
 
 namespace fulcrum::measure {
 namespace {
@@ -52,6 +54,7 @@ class SelfTester {
       : kernel_(kernel),
         config_(config),
         clock_(config.clock ? *config.clock : steady_clock()),
+        read_seconds_(read_cost(clock_)),
         started_seconds_(clock_.now()) {}
 
   Result<SelfTest> run() {
@@ -79,13 +82,13 @@ class SelfTester {
   // `found`: a difference in the right direction; of A/A, in any.
   Result<SelfTest::Injected> stage(std::string_view name, double effect, int comparisons) {
     SelfTest::Injected out{.effect = effect};
-    std::vector<double> none, ratios;
+    Injection none{.read_seconds = read_seconds_}, injection{.read_seconds = read_seconds_};
     const Subject plain = slowed(kernel_, 0, clock_, &none);
-    const Subject other = slowed(kernel_, effect, clock_, &ratios);
+    const Subject other = slowed(kernel_, effect, clock_, &injection);
     for (int i = 0; i < comparisons && left_seconds() > 0; ++i, ++done_) {
       if (config_.progress) config_.progress(name, i, comparisons);
-      none.clear();
-      ratios.clear();
+      none.ratios.clear();
+      injection.ratios.clear();
       const double share = left_seconds() / std::max(1, planned_ - done_);
       const Config compare_config{.precision = kPrecision,
                                   .budget_seconds = std::min(kShareFactor * share, left_seconds()),
@@ -100,7 +103,7 @@ class SelfTester {
       }
       ++out.comparisons;
       const stats::Interval interval{comparison.ci_low, comparison.ci_high};
-      const double truth = effect > 0 ? stats::median(ratios) : 1;
+      const double truth = effect > 0 ? stats::median(injection.ratios) : 1;
       out.found += stats::excludes_one(interval) && (effect == 0 || comparison.speedup > 1);
       out.covered += interval.low <= truth && truth <= interval.high;
     }
@@ -141,6 +144,7 @@ class SelfTester {
   const Subject& kernel_;
   const SelfTestConfig& config_;
   const Clock& clock_;
+  double read_seconds_;
   double started_seconds_;
   int planned_ = 0, done_ = 0;
   double covered_ = 0;
@@ -149,24 +153,37 @@ class SelfTester {
 
 }  // namespace
 
-Subject slowed(const Subject& kernel, double effect, const Clock& clock, std::vector<double>* ratios) {
-  return Subject{.name = fmt::format("{} + {:g} %", kernel.name, 100 * effect),
-                 .run = [kernel, effect, &clock, ratios](std::int64_t count) -> Status {
-                   const double begin = clock.now();
-                   FULCRUM_CHECK(kernel.run(count));
-                   const double middle = clock.now();
-                   const double until = middle + effect * (middle - begin);
-                   double end = 0;
-                   do {
-                     end = clock.now();
-                   } while (end < until);
-                   // Around the batch there are two more reads, and one after it even without a spin.
-                   const double outside = 2 * clock.read_seconds;
-                   const double bare_seconds = middle - begin + clock.read_seconds;
-                   ratios->push_back((end - begin + outside) / (bare_seconds + outside));
-                   return {};
-                 },
-                 .reset = kernel.reset};
+double read_cost(const Clock& clock) {
+  constexpr int kReads = 1000, kRuns = 5;
+  double best = std::numeric_limits<double>::infinity();
+  for (int run = 0; run < kRuns; ++run) {
+    const double begin = clock.now();
+    double end = begin;
+    for (int i = 0; i < kReads; ++i) end = clock.now();
+    best = std::min(best, (end - begin) / kReads);
+  }
+  return best;
+}
+
+Subject slowed(const Subject& kernel, double effect, const Clock& clock, Injection* injection) {
+  const auto run = [kernel, effect, &clock, injection](std::int64_t count) -> Status {
+    const double begin = clock.now();
+    FULCRUM_CHECK(kernel.run(count));
+    const double middle = clock.now();
+    const double until = middle + effect * (middle - begin);
+    double end = 0;
+    do {
+      end = clock.now();
+    } while (end < until);
+    if (count != injection->calls) injection->ratios.clear();
+    injection->calls = count;
+    // The runner's own clock adds two reads, and even without a spin there is one after `middle`.
+    const double bare_seconds = middle - begin + 3 * injection->read_seconds;
+    injection->ratios.push_back((end - begin + 2 * injection->read_seconds) / bare_seconds);
+    return {};
+  };
+  return Subject{
+      .name = fmt::format("{} + {:g} %", kernel.name, 100 * effect), .run = run, .reset = kernel.reset};
 }
 
 Result<SelfTest> self_test_of(const Subject& kernel, const SelfTestConfig& config) {

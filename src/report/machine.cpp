@@ -68,20 +68,34 @@ struct Named {
   Writer write;
 };
 
-/// Every number of a profile with its name, for the short list and for comparing.
+/// Numbers that stand alone.
 std::vector<Named> scalars(const CpuCeilings& cpu) {
-  std::vector<Named> list;
-  for (const auto& [isa, flops] : cpu.flops_one_thread)
-    list.push_back({"FMA " + isa + ", 1 thread", flops, human_flops});
-  for (const auto& [isa, flops] : cpu.flops_all_threads) {
-    list.push_back({fmt::format("FMA {}, {} threads", isa, cpu.threads), flops, human_flops});
-  }
-  list.push_back({"fork and join", cpu.fork_join_seconds, human_seconds});
-  list.push_back({"clock resolution", cpu.clock_resolution_seconds, human_seconds});
-  list.push_back({"clock read", cpu.clock_read_seconds, human_seconds});
-  return list;
+  return {{"fork and join", cpu.fork_join_seconds, human_seconds},
+          {"clock resolution", cpu.clock_resolution_seconds, human_seconds},
+          {"clock read", cpu.clock_read_seconds, human_seconds}};
 }
 
+/// Peak arithmetic by instruction set, the fastest first.
+Table peak_table(const CpuCeilings& cpu) {
+  std::vector<std::pair<std::string, Quantity>> peaks(cpu.flops_one_thread.begin(),
+                                                      cpu.flops_one_thread.end());
+  std::stable_sort(peaks.begin(), peaks.end(),
+                   [](const auto& a, const auto& b) { return a.second.value > b.second.value; });
+  Table table({{"fp32 FMA", Align::left},
+               {"1 thread", Align::right},
+               {"spread", Align::right},
+               {fmt::format("{} threads", cpu.threads), Align::right, true},
+               {"spread", Align::right, true}});
+  for (const auto& [isa, one] : peaks) {
+    const auto found = cpu.flops_all_threads.find(isa);
+    const Quantity all = found == cpu.flops_all_threads.end() ? Quantity{} : found->second;
+    table.add(
+        {{isa, Tone::strong}, cell(one, human_flops), spread(one), cell(all, human_flops), spread(all)});
+  }
+  return table;
+}
+
+/// Every number of a profile with its name, for comparing.
 std::vector<Named> everything(const CpuCeilings& cpu) {
   std::vector<Named> list;
   for (const MemoryLevel& level : cpu.levels) {
@@ -91,6 +105,11 @@ std::vector<Named> everything(const CpuCeilings& cpu) {
       list.push_back({level.name + " " + what + ", all threads", rate, human_rate});
     if (level.latency_seconds)
       list.push_back({level.name + " latency", *level.latency_seconds, human_seconds});
+  }
+  for (const auto& [isa, flops] : cpu.flops_one_thread)
+    list.push_back({"FMA " + isa + ", 1 thread", flops, human_flops});
+  for (const auto& [isa, flops] : cpu.flops_all_threads) {
+    list.push_back({"FMA " + isa + ", all threads", flops, human_flops});
   }
   for (Named& named : scalars(cpu)) list.push_back(std::move(named));
   return list;
@@ -109,10 +128,13 @@ std::string gpu_text(const GpuCeilings& gpu, bool colour) {
 
 std::string machine_text(const Machine& machine, bool colour) {
   const CpuTopology& cpu = machine.topology;
-  std::string text =
-      fmt::format("{}: {}, {} cores, {} threads usable, {}{}\n", paint(machine.name, Tone::strong, colour),
-                  cpu.model, cpu.cores, cpu.usable_threads,
-                  human_bytes(static_cast<double>(cpu.memory_bytes)), cpu.virtualised ? ", virtualised" : "");
+  std::string text = paint(cpu.model.empty() ? machine.name : cpu.model, Tone::strong, colour);
+  if (cpu.cores > 0) {
+    text += fmt::format(", {} cores, {} threads usable, {}{}", cpu.cores, cpu.usable_threads,
+                        human_bytes(static_cast<double>(cpu.memory_bytes)),
+                        cpu.virtualised ? ", virtual machine" : "");
+  }
+  text += "\n";
   if (!machine.measured_utc.empty())
     text += fmt::format("measured {}, profile {}\n", machine.measured_utc, machine.id);
   if (!machine.cpu.levels.empty()) {
@@ -121,7 +143,12 @@ std::string machine_text(const Machine& machine, bool colour) {
     text += "\n" + rates.text(colour);
     if (!everywhere.empty()) text += "every level: " + everywhere + "\n";
   }
-  Table table({{"ceiling", Align::left}, {"value", Align::right}, {"spread", Align::right}});
+  if (!machine.cpu.flops_one_thread.empty()) {
+    Table peaks = peak_table(machine.cpu);
+    peaks.fold();
+    text += "\n" + peaks.text(colour);
+  }
+  Table table({{"and", Align::left}, {"seconds", Align::right}, {"spread", Align::right}});
   for (const Named& named : scalars(machine.cpu)) {
     if (named.quantity.value > 0)
       table.add({named.name, cell(named.quantity, named.write), spread(named.quantity)});

@@ -149,7 +149,7 @@ Table command_table(const BenchDocument& document) {
                human_seconds(row.seconds.max),
                human_seconds(facts.user_seconds),
                human_seconds(facts.system_seconds),
-               human_bytes(static_cast<double>(facts.peak_bytes)),
+               facts.peak_bytes > 0 ? human_bytes(static_cast<double>(facts.peak_bytes)) : "",
                fmt::format("{}", row.samples),
                {std::string(to_string(row.quality)), tone_of(row.quality)},
                stop_text(row)});

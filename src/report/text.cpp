@@ -139,8 +139,12 @@ std::string comparison_sentence(const Comparison& comparison) {
   std::string sentence =
       fmt::format("{} is {} the speed of {}", comparison.a, speedup_text(comparison), comparison.b);
   if (comparison.verdict == Verdict::same) sentence += ": the same within 2 %";
-  if (comparison.verdict == Verdict::unresolved)
-    sentence += ": unresolved, the interval holds both faster and slower";
+  if (comparison.verdict == Verdict::unresolved) {
+    const bool straddles = comparison.ci_low <= 1 && comparison.ci_high >= 1;
+    sentence += straddles
+                    ? ": unresolved, the interval holds both faster and slower"
+                    : fmt::format(": unresolved after only {} rounds, raise --budget", comparison.rounds);
+  }
   return sentence;
 }
 

@@ -107,7 +107,8 @@ TEST(Completion, EveryScriptIsValidInItsShellWhereThatIsInstalled) {
     ASSERT_EQ(script.code, 0) << shell;
     EXPECT_NE(script.output.find("completion words --"), std::string::npos) << shell;
     const auto checked = run_process({shell, "-n", "/dev/stdin"}, {.input = script.output});
-    if (checked.ok()) EXPECT_EQ(checked->exit_code, 0) << shell << ": " << checked->standard_error;
+    if (!checked.ok()) continue;  // this shell is not installed
+    EXPECT_EQ(checked->exit_code, 0) << shell << ": " << checked->standard_error;
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -54,12 +55,15 @@ struct Outcome {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-/// Runs the program with its data in `data`.
-inline Outcome fulcrum_in(const Folder& data, std::vector<std::string> arguments, Variables variables = {}) {
+/// Runs the program with its data in `data`; `variables` come on top of the test's own environment.
+inline Outcome fulcrum_in(const Folder& data, std::vector<std::string> arguments,
+                          const Variables& variables = {}) {
   arguments.insert(arguments.begin(), FULCRUM_PROGRAM);
+  std::map<std::string, std::string> environment = {
+      {"FULCRUM_DATA", data.path()}, {"TERM", "xterm"}, {"COLUMNS", "100"}};
+  for (const auto& [name, value] : variables) environment[name] = value;
   ProcessOptions options;
-  options.environment = {{"FULCRUM_DATA", data.path()}, {"TERM", "xterm"}, {"COLUMNS", "100"}};
-  options.environment.insert(options.environment.end(), variables.begin(), variables.end());
+  options.environment.assign(environment.begin(), environment.end());
   const Result<ProcessResult> result = run_process(arguments, options);
   if (!result.ok()) {
     ADD_FAILURE() << result.error().message;
@@ -68,9 +72,9 @@ inline Outcome fulcrum_in(const Folder& data, std::vector<std::string> arguments
   return {result->exit_code, result->standard_output, result->standard_error};
 }
 
-inline Outcome fulcrum(std::vector<std::string> arguments, Variables variables = {}) {
+inline Outcome fulcrum(std::vector<std::string> arguments, const Variables& variables = {}) {
   const Folder data;
-  return fulcrum_in(data, std::move(arguments), std::move(variables));
+  return fulcrum_in(data, std::move(arguments), variables);
 }
 
 /// One small case that takes a moment: what is measured does not matter to these tests, that it is reported does.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A run that was killed loses nothing finished, and --resume measures only what is left.
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <csignal>

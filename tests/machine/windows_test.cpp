@@ -4,11 +4,11 @@
 // Best-window statistics on made-up windows, and the sizes that make a probe land in its level.
 #include "machine/windows.h"
 
+#include <fulcrum/stats.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "fulcrum/stats.h"
 #include "machine/probes.h"
 #include "machine/working_sets.h"
 

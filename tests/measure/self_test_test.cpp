@@ -88,17 +88,30 @@ TEST(SelfTest, TellsWhereItIs) {
 
 TEST(SelfTest, TheInjectedSpinIsWhatItSays) {
   FakeClock clock(20e-9, 10e-9);
-  std::vector<double> ratios;
+  EXPECT_NEAR(read_cost(*clock.clock()), 10e-9, 1e-12);
+  Injection injection{.read_seconds = 10e-9}, none{.read_seconds = 10e-9};
   const Subject kernel = FakeSubject{.clock = &clock, .call_seconds = 1e-6}.subject("k");
-  const Subject slower = slowed(kernel, 0.05, *clock.clock(), &ratios);
-  const double before = clock.now_seconds();
-  ASSERT_TRUE(slower.run(100).ok());
-  EXPECT_NEAR(clock.now_seconds() - before, 105e-6, 0.1e-6);
-  ASSERT_EQ(ratios.size(), 1u);
-  EXPECT_NEAR(ratios[0], 1.05, 1e-3);
-  const Subject plain = slowed(kernel, 0, *clock.clock(), &ratios);
+  const Subject slower = slowed(kernel, 0.05, *clock.clock(), &injection);
+  const Subject plain = slowed(kernel, 0, *clock.clock(), &none);
+  const double start = clock.now_seconds();
   ASSERT_TRUE(plain.run(100).ok());
-  EXPECT_NEAR(ratios[1], 1, 1e-9);
+  const double middle = clock.now_seconds();
+  ASSERT_TRUE(slower.run(100).ok());
+  const double end = clock.now_seconds();
+  ASSERT_EQ(injection.ratios.size(), 1u);
+  EXPECT_NEAR(none.ratios[0], 1, 1e-9);
+  EXPECT_NEAR(injection.ratios[0], 1.05, 1e-3);
+  const double outside = 10e-9;  // the runner's second read; the first is at `start`
+  EXPECT_NEAR((end - middle + outside) / (middle - start + outside), injection.ratios[0], 1e-5);
+}
+
+TEST(SelfTest, OnlyTheLastBatchSizeTellsWhatWasInjected) {
+  FakeClock clock(20e-9, 10e-9);
+  Injection injection{.read_seconds = 10e-9};
+  const Subject slower = slowed(FakeSubject{.clock = &clock, .call_seconds = 1e-6}.subject("k"), 0.05,
+                                *clock.clock(), &injection);
+  for (const std::int64_t count : {1, 10, 100, 100}) ASSERT_TRUE(slower.run(count).ok());
+  EXPECT_EQ(injection.ratios.size(), 2u);
 }
 
 }  // namespace

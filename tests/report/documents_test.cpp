@@ -209,7 +209,7 @@ TEST(MachineText, ShowsLevelsPeaksAndMarksWhatWasNotMeasured) {
   EXPECT_NE(text.find("L1 32.0 KiB"), std::string::npos);
   EXPECT_NE(text.find("100 GB/s"), std::string::npos);
   EXPECT_NE(text.find("20.0 GB/s (datasheet)"), std::string::npos);
-  EXPECT_NE(text.find("FMA avx3, 1 thread"), std::string::npos);
+  EXPECT_NE(text.find("avx3"), std::string::npos);
   EXPECT_NE(text.find("180 GFLOP/s"), std::string::npos);
 }
 

@@ -16,8 +16,10 @@ namespace {
 using report::BenchDocument;
 using report::Tone;
 
-/// Flags that say nothing about the columns of the table; JSON and CSV carry them.
-bool shown_in_table(std::string_view flag) { return flag != "batch_percentiles"; }
+/// Flags that the table says in another way or that concern no column of it; JSON and CSV carry them all.
+bool shown_in_table(std::string_view flag, bool have_ceilings) {
+  return flag != "batch_percentiles" && (have_ceilings || flag != "cache_unverified");
+}
 
 std::string library_cores() {
   std::string text;
@@ -36,11 +38,12 @@ std::string header(Context& context, bool kernels) {
 }
 
 /// Each flag once, with the rows that carry it and what to do.
-std::string flag_notes(const BenchDocument& document, int width) {
+std::string flag_notes(const BenchDocument& document, Context& context) {
+  const bool have_ceilings = context.profile() != nullptr;
   std::map<std::string, std::vector<std::string>> rows_by_flag;
   for (const Measurement& row : document.results) {
     for (const std::string& flag : row.flags) {
-      if (shown_in_table(flag))
+      if (shown_in_table(flag, have_ceilings))
         rows_by_flag[flag].push_back(document.commands.empty() ? row.backend + "/" + row.variant : row.op);
     }
   }
@@ -50,9 +53,9 @@ std::string flag_notes(const BenchDocument& document, int width) {
     const std::string meaning = report::explain_flag(flag);
     const std::string who =
         rows.size() > 3 ? fmt::format("{} rows", rows.size()) : fmt::format("{}", fmt::join(rows, ", "));
-    text +=
-        report::wrap(fmt::format("{} ({}){}{}", flag, who, meaning.empty() ? "" : ": ", meaning), width, 2) +
-        "\n";
+    text += report::wrap(fmt::format("{} ({}){}{}", flag, who, meaning.empty() ? "" : ": ", meaning),
+                         context.width(), 2) +
+            "\n";
   }
   return text;
 }
@@ -95,14 +98,16 @@ std::string table_text(const BenchDocument& document, Context& context) {
   const std::string caption = table.fold();
   if (!caption.empty()) text += report::wrap(caption, context.width(), 2) + "\n";
   if (!table.empty()) text += "\n" + table.text(context.colour());
-  for (const std::string& block : {sentences(document, context), not_measured(document, context),
-                                   flag_notes(document, context.width())}) {
+  for (const std::string& block :
+       {sentences(document, context), not_measured(document, context), flag_notes(document, context)}) {
     if (!block.empty()) text += "\n" + block;
   }
   if (!commands && !context.profile() && !document.results.empty()) {
-    text +=
-        "\nNo ceilings yet: `fulcrum machine` measures them once, and then this table shows how near each "
-        "row comes.\n";
+    constexpr std::string_view kAdvice =
+        "No ceilings yet: `fulcrum machine` measures them once; then this table shows how near each row "
+        "comes to its "
+        "ceiling, and the cache state is proved.";
+    text += "\n" + report::wrap(kAdvice, context.width(), 0) + "\n";
   }
   return text;
 }
