@@ -27,6 +27,7 @@ class Table {
     std::string title;
     Align align = Align::left;
     bool foldable = false;
+    int spare = 0;  // columns with a higher number go first when there is no room; 0: never
   };
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void add(std::vector<Cell> row);
@@ -34,11 +35,15 @@ class Table {
   /// Takes out the foldable columns that hold one text in every row and returns "title text, title text"; columns
   /// without any text go silently.
   std::string fold();
+  /// Takes out spare columns until a line fits `width`; returns the titles of those that went.
+  std::vector<std::string> narrow(int width);
   std::string text(bool colour) const;
   std::string markdown() const;
   std::string csv() const;
 
  private:
+  std::vector<int> widths() const;
+  void remove(std::size_t column);
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> rows_;
 };

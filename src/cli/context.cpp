@@ -50,9 +50,9 @@ void on_failed_write(int) {}
 
 Context::Context(std::vector<std::string> arguments) : arguments_(std::move(arguments)) {
   const bool dumb = environment("TERM").value_or("dumb") == "dumb";
-  const bool terminal = isatty(STDOUT_FILENO) != 0;
+  on_terminal_ = isatty(STDOUT_FILENO) != 0;
   // NO_COLOR counts when it is set to anything but nothing (no-color.org).
-  colour_ = terminal && !dumb && environment("NO_COLOR").value_or("").empty();
+  colour_ = on_terminal_ && !dumb && environment("NO_COLOR").value_or("").empty();
   progress_wanted_ = isatty(STDERR_FILENO) != 0 && !dumb;
   width_ = output_width();
 }

@@ -28,6 +28,8 @@ class Context {
   void write_output(std::string_view text);
 
   bool colour() const { return colour_; }
+  /// Standard output is a terminal: its width is a limit and not only a wish.
+  bool on_terminal() const { return on_terminal_; }
   /// Columns of the terminal; 100 where standard output is none.
   int width() const { return width_; }
 
@@ -49,7 +51,7 @@ class Context {
 
  private:
   std::vector<std::string> arguments_;
-  bool colour_ = false, progress_shown_ = false, progress_wanted_ = false;
+  bool colour_ = false, on_terminal_ = false, progress_shown_ = false, progress_wanted_ = false;
   int width_ = 100;
   int output_error_ = 0;
   std::string json_path_;

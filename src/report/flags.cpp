@@ -20,7 +20,7 @@ constexpr Explanation kExplanations[] = {
     {"too_few_samples", "too few samples for the interval asked for, so it spans them all; raise --budget"},
     {"warmup_unsettled", "times still moved when the warm-up ended; run again when the machine is quieter"},
     {"cache_unverified",
-     "the cache state could not be proved; `fulcrum machine` measures the rates the proof needs"},
+     "the rates measured on this machine do not prove the cache state that the row names"},
     {"streaming", "the data does not fit the caches, so this row measures memory"},
     {"batch_percentiles", "p90 and p99 are of batches of calls, not of single calls"},
     {"bits_vary", "results stayed right, but their bits changed between calls"},

@@ -37,27 +37,23 @@ std::string level_name(const MemoryLevel& level) {
   return fmt::format("{} {}", level.name, human_bytes(static_cast<double>(level.capacity_bytes)));
 }
 
-/// Read, copy and triad rates of every level: left with one thread, right with all.
-Table rate_table(const CpuCeilings& cpu) {
-  Table table({{"level", Align::left},
+/// Read, copy and triad rates of every level.
+Table rate_table(const CpuCeilings& cpu, bool all_threads) {
+  Table table({{all_threads ? fmt::format("{} threads", cpu.threads) : "1 thread", Align::left},
                {"read", Align::right},
                {"copy", Align::right},
                {"triad", Align::right},
-               {"copy nt", Align::right, true},
-               {fmt::format("read x{}", cpu.threads), Align::right, true},
-               {fmt::format("copy x{}", cpu.threads), Align::right, true},
-               {fmt::format("triad x{}", cpu.threads), Align::right, true},
+               {"copy, no cache", Align::right, true},
                {"latency", Align::right, true}});
   for (const MemoryLevel& level : cpu.levels) {
+    const Rates& rates = all_threads ? level.all_threads : level.one_thread;
+    const bool latency = !all_threads && level.latency_seconds;
     table.add({{level_name(level), Tone::strong},
-               rate_cell(level.one_thread, "read"),
-               rate_cell(level.one_thread, "copy"),
-               rate_cell(level.one_thread, "triad"),
-               rate_cell(level.one_thread, "copy_nt"),
-               rate_cell(level.all_threads, "read"),
-               rate_cell(level.all_threads, "copy"),
-               rate_cell(level.all_threads, "triad"),
-               level.latency_seconds ? cell(*level.latency_seconds, human_seconds) : ""});
+               rate_cell(rates, "read"),
+               rate_cell(rates, "copy"),
+               rate_cell(rates, "triad"),
+               rate_cell(rates, "copy_nt"),
+               latency ? cell(*level.latency_seconds, human_seconds) : ""});
   }
   return table;
 }
@@ -137,8 +133,9 @@ std::string machine_text(const Machine& machine, bool colour) {
   text += "\n";
   if (!machine.measured_utc.empty())
     text += fmt::format("measured {}, profile {}\n", machine.measured_utc, machine.id);
-  if (!machine.cpu.levels.empty()) {
-    Table rates = rate_table(machine.cpu);
+  for (const bool all_threads : {false, true}) {
+    if (machine.cpu.levels.empty() || (all_threads && machine.cpu.threads < 2)) continue;
+    Table rates = rate_table(machine.cpu, all_threads);
     const std::string everywhere = rates.fold();
     text += "\n" + rates.text(colour);
     if (!everywhere.empty()) text += "every level: " + everywhere + "\n";

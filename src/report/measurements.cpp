@@ -39,16 +39,16 @@ Tone tone_of(Verdict verdict) {
   }
 }
 
-/// Share of the memory roof; where arithmetic binds, that share is no grade, and the cell says so.
 std::string ceiling_text(const Measurement& row) {
-  if (!row.ceiling) return "";
-  const std::string share = fmt::format("{} {}", percent(row.ceiling->fraction), row.ceiling->level);
-  return row.ceiling->bound == "compute" ? "compute, " + share : share;
+  return row.ceiling ? fmt::format("{} {}", percent(row.ceiling->fraction), row.ceiling->level) : "";
 }
 
+/// In units in the last place; where cancellation makes those meaningless, as a share of what the op allows.
 std::string error_text(const Measurement& row) {
+  constexpr double kMostUlps = 1000;
   if (!row.oracle.passed) return "";
-  return three_digits(row.oracle.max_error_ulp);
+  if (row.oracle.max_error_ulp <= kMostUlps) return three_digits(row.oracle.max_error_ulp) + " ulp";
+  return percent(row.oracle.max_error_share) + " of allowed";
 }
 
 std::string stop_text(const Measurement& row) {
@@ -58,10 +58,10 @@ std::string stop_text(const Measurement& row) {
              : reason + ": " + row.stop_detail;
 }
 
+/// A question mark: the state could not be proved.
 std::string cache_text(const Measurement& row) {
   const std::string state(to_string(row.cache));
-  const bool proved = row.cache_verified || row.regime != Regime::host;
-  return proved ? state : state + " (unverified)";
+  return row.cache_verified || row.regime != Regime::host ? state : state + "?";
 }
 
 }  // namespace
@@ -70,17 +70,18 @@ Table measurement_table(const std::vector<Measurement>& rows) {
   Table table({{"op", Align::left, true},
                {"shape", Align::left, true},
                {"kernel", Align::left},
-               {"isa", Align::left, true},
+               {"isa", Align::left, true, 2},
                {"regime", Align::left, true},
                {"cache", Align::left, true},
                {"median", Align::right},
                {"+-", Align::right},
                {"rate", Align::right},
+               {"bound", Align::left, true, 3},
                {"ceiling", Align::right, true},
-               {"error ulp", Align::right, true},
-               {"samples", Align::right},
+               {"error", Align::right, true, 4},
+               {"samples", Align::right, false, 5},
                {"quality", Align::left, true},
-               {"stopped by", Align::left, true}});
+               {"stopped by", Align::left, true, 1}});
   for (const Measurement& row : rows) {
     table.add({row.op,
                row.shape.text(),
@@ -91,6 +92,7 @@ Table measurement_table(const std::vector<Measurement>& rows) {
                {human_seconds(row.seconds.median), Tone::strong},
                percent(half_width(row.seconds)),
                rate_text(row),
+               row.ceiling ? row.ceiling->bound : "",
                ceiling_text(row),
                error_text(row),
                fmt::format("{}", row.samples),
@@ -132,9 +134,9 @@ Table command_table(const BenchDocument& document) {
                {"+-", Align::right},
                {"min", Align::right},
                {"max", Align::right},
-               {"user", Align::right},
-               {"system", Align::right},
-               {"memory", Align::right},
+               {"user", Align::right, false, 2},
+               {"system", Align::right, false, 2},
+               {"memory", Align::right, false, 3},
                {"runs", Align::right},
                {"quality", Align::left, true},
                {"stopped by", Align::left, true}});

@@ -3,6 +3,7 @@
 //
 // One table, three texts: aligned for terminals, Markdown, CSV.
 #include <algorithm>
+#include <numeric>
 
 #include "report/text.h"
 
@@ -48,19 +49,44 @@ std::string Table::fold() {
       const std::string part = columns_[column].title.empty() ? first : columns_[column].title + " " + first;
       caption = caption.empty() ? part : part + ", " + caption;
     }
-    columns_.erase(columns_.begin() + static_cast<std::ptrdiff_t>(column));
-    for (auto& row : rows_) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
+    remove(column);
   }
   return caption;
 }
 
-std::string Table::text(bool colour) const {
-  std::vector<int> widths;
+std::vector<std::string> Table::narrow(int width) {
+  std::vector<std::string> gone;
+  const auto needed = [this] {
+    const std::vector<int> each = widths();
+    return std::accumulate(each.begin(), each.end(), 2 * (static_cast<int>(each.size()) - 1));
+  };
+  while (needed() > width) {
+    const auto most = std::max_element(columns_.begin(), columns_.end(),
+                                       [](const Column& a, const Column& b) { return a.spare < b.spare; });
+    if (most == columns_.end() || most->spare == 0) break;
+    gone.push_back(most->title);
+    remove(static_cast<std::size_t>(most - columns_.begin()));
+  }
+  return gone;
+}
+
+void Table::remove(std::size_t column) {
+  columns_.erase(columns_.begin() + static_cast<std::ptrdiff_t>(column));
+  for (auto& row : rows_) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
+}
+
+std::vector<int> Table::widths() const {
+  std::vector<int> result;
   for (std::size_t column = 0; column < columns_.size(); ++column) {
     int width = display_width(columns_[column].title);
     for (const auto& row : rows_) width = std::max(width, display_width(row[column].text));
-    widths.push_back(width);
+    result.push_back(width);
   }
+  return result;
+}
+
+std::string Table::text(bool colour) const {
+  const std::vector<int> widths = this->widths();
   const auto line = [&](const std::vector<Cell>& cells) {
     std::string result;
     for (std::size_t column = 0; column < cells.size(); ++column) {

@@ -83,21 +83,17 @@ bool anywhere(float) { return true; }
 bool not_positive(float x) { return x <= 0; }
 
 const Case kCases[] = {
-    {"exp", [](const float* x, float* y, std::size_t n) { HWY_DYNAMIC_DISPATCH(apply_exp)
-                                                          (x, y, n); },
+    {"exp", [](const float* x, float* y, std::size_t n) { (HWY_DYNAMIC_DISPATCH(apply_exp))(x, y, n); },
      test::exp_reference, 8, 0x1p-126, anywhere},
     {"exp_of_negative",
-     [](const float* x, float* y, std::size_t n) { HWY_DYNAMIC_DISPATCH(apply_exp_of_negative)
-                                                   (x, y, n); },
+     [](const float* x, float* y, std::size_t n) { (HWY_DYNAMIC_DISPATCH(apply_exp_of_negative))(x, y, n); },
      test::exp_reference, 8, 0x1p-126, not_positive},
-    {"sigmoid", [](const float* x, float* y, std::size_t n) { HWY_DYNAMIC_DISPATCH(apply_sigmoid)
-                                                              (x, y, n); },
+    {"sigmoid",
+     [](const float* x, float* y, std::size_t n) { (HWY_DYNAMIC_DISPATCH(apply_sigmoid))(x, y, n); },
      test::sigmoid_reference, 8, 0x1p-126, anywhere},
-    {"tanh", [](const float* x, float* y, std::size_t n) { HWY_DYNAMIC_DISPATCH(apply_tanh)
-                                                           (x, y, n); },
+    {"tanh", [](const float* x, float* y, std::size_t n) { (HWY_DYNAMIC_DISPATCH(apply_tanh))(x, y, n); },
      test::tanh_reference, 8, 0x1p-126, anywhere},
-    {"gelu", [](const float* x, float* y, std::size_t n) { HWY_DYNAMIC_DISPATCH(apply_gelu)
-                                                           (x, y, n); },
+    {"gelu", [](const float* x, float* y, std::size_t n) { (HWY_DYNAMIC_DISPATCH(apply_gelu))(x, y, n); },
      test::gelu_reference, 64, 1e-12, anywhere},
 };
 

@@ -81,22 +81,20 @@ void expect_within_8_ulp(void (*apply)(const float*, float*, std::size_t), doubl
 }
 
 TEST(AllFloats, ExpIsWithin8Ulp) {
-  expect_within_8_ulp([](const float* x, float* y, std::size_t n) { HWY_DYNAMIC_DISPATCH(all_exp)
-                                                                    (x, y, n); },
-                      test::exp_reference);
+  expect_within_8_ulp(
+      [](const float* x, float* y, std::size_t n) { (HWY_DYNAMIC_DISPATCH(all_exp))(x, y, n); },
+      test::exp_reference);
 }
 
 TEST(AllFloats, SigmoidIsWithin8Ulp) {
   expect_within_8_ulp(
-      [](const float* x, float* y, std::size_t n) { HWY_DYNAMIC_DISPATCH(all_sigmoid)
-                                                    (x, y, n); },
+      [](const float* x, float* y, std::size_t n) { (HWY_DYNAMIC_DISPATCH(all_sigmoid))(x, y, n); },
       test::sigmoid_reference);
 }
 
 TEST(AllFloats, TanhIsWithin8Ulp) {
   expect_within_8_ulp(
-      [](const float* x, float* y, std::size_t n) { HWY_DYNAMIC_DISPATCH(all_tanh)
-                                                    (x, y, n); },
+      [](const float* x, float* y, std::size_t n) { (HWY_DYNAMIC_DISPATCH(all_tanh))(x, y, n); },
       test::tanh_reference);
 }
 

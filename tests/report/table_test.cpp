@@ -61,6 +61,17 @@ TEST(Table, FoldingTakesOutOnlyFoldableColumnsThatSayOneThing) {
   EXPECT_EQ(table.text(false), "kernel  isa\na       x\na       y\n");
 }
 
+TEST(Table, NarrowingTakesTheMostSpareColumnsAndNoMoreThanNeeded) {
+  Table table({{"kernel", Align::left}, {"isa", Align::left, false, 1}, {"samples", Align::right, false, 2}});
+  table.add({"simd/default", "avx3", "100"});
+  Table wide = table;
+  EXPECT_TRUE(wide.narrow(27).empty());
+  EXPECT_EQ(wide.text(false), table.text(false));
+  EXPECT_EQ(table.narrow(26), std::vector<std::string>{"samples"});
+  EXPECT_EQ(table.narrow(1), std::vector<std::string>{"isa"});
+  EXPECT_EQ(table.text(false), "kernel\nsimd/default\n");
+}
+
 TEST(Table, MarkdownEscapesBarsAndKeepsAlignment) {
   Table table({{"n", Align::left}, {"v", Align::right}});
   table.add({"a|b", "1"});

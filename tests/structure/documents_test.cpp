@@ -19,13 +19,18 @@ std::vector<std::string> documents() {
   return files;
 }
 
-/// Targets of the links of a page, without those to other sites and to places on the same page.
+/// Targets of the links of a page, without those to other sites and to places on the same page. Code has none.
 std::vector<std::string> local_links(const std::string& markdown) {
   static const std::regex pattern(R"(\]\(([^)#\s]+)[^)]*\))");
   std::vector<std::string> links;
-  for (std::sregex_iterator it(markdown.begin(), markdown.end(), pattern), end; it != end; ++it) {
-    const std::string target = (*it)[1];
-    if (target.find("://") == std::string::npos) links.push_back(target);
+  bool code = false;
+  for (const std::string& line : lines_of(markdown)) {
+    if (begins_with(line, "```")) code = !code;
+    if (code) continue;
+    for (std::sregex_iterator it(line.begin(), line.end(), pattern), end; it != end; ++it) {
+      const std::string target = (*it)[1];
+      if (target.find("://") == std::string::npos) links.push_back(target);
+    }
   }
   return links;
 }

@@ -62,7 +62,7 @@ void choose(std::int64_t targets) {
 }  // namespace
 
 const char* isa_name() {
-  const std::int64_t target = HWY_DYNAMIC_DISPATCH(compiled_target)();
+  const std::int64_t target = (HWY_DYNAMIC_DISPATCH(compiled_target))();
   for (const Isa& isa : known()) {
     if (isa.target == target) return isa.name.c_str();
   }

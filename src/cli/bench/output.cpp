@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <fulcrum/backends.h>
+#include <fulcrum/ops.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -60,17 +61,74 @@ std::string flag_notes(const BenchDocument& document, Context& context) {
   return text;
 }
 
-std::string sentences(const BenchDocument& document, Context& context) {
+/// The shape without the parameters that stand at their default: what a reader needs to tell rows apart.
+Shape shortened(const std::string& op_name, const Shape& shape) {
+  const auto op = ops::find(op_name);
+  if (!op.ok()) return shape;
+  Shape defaults;  // those parameters that have one
+  for (const ops::Slot& slot : (*op)->slots) {
+    if (slot.kind == ops::SlotKind::choice) {
+      defaults.set(slot.name, std::string(slot.choices.at(static_cast<std::size_t>(slot.default_value))));
+    } else if (slot.optional && slot.kind == ops::SlotKind::real) {
+      defaults.set(slot.name, slot.default_value);
+    } else if (slot.optional && (slot.kind == ops::SlotKind::dim || slot.kind == ops::SlotKind::integer)) {
+      defaults.set(slot.name, static_cast<std::int64_t>(slot.default_value));
+    }
+  }
+  Shape result = shape;
+  std::erase_if(result.fields, [&](const auto& field) {
+    const Shape::Value* value = defaults.find(field.first);
+    return value && *value == field.second;
+  });
+  return result;
+}
+
+std::string sentences(const std::vector<Comparison>& comparisons, bool kernels, Context& context) {
   std::string text;
-  const bool several_shapes =
-      std::any_of(document.comparisons.begin(), document.comparisons.end(), [&](const Comparison& c) {
-        return !(c.shape == document.comparisons[0].shape) || c.cache != document.comparisons[0].cache;
-      });
-  for (const Comparison& comparison : document.comparisons) {
+  const bool several = std::any_of(comparisons.begin(), comparisons.end(), [&](const Comparison& c) {
+    return !(c.shape == comparisons[0].shape) || c.cache != comparisons[0].cache;
+  });
+  for (Comparison comparison : comparisons) {
+    const std::string op = comparison.a.substr(0, comparison.a.find('/') + 1);
+    const std::string shape = shortened(op.substr(0, op.size() - 1), comparison.shape).text();
+    for (std::string* name : {&comparison.a, &comparison.b}) {
+      if (kernels && name->rfind(op, 0) == 0) name->erase(0, op.size());  // the table above says the op
+    }
     std::string sentence = report::comparison_sentence(comparison);
-    if (several_shapes)
-      sentence += fmt::format(" ({}, {})", comparison.shape.text(), to_string(comparison.cache));
+    if (several) sentence += fmt::format(" ({}, {})", shape, to_string(comparison.cache));
     text += report::wrap(sentence, context.width(), 2) + "\n";
+  }
+  return text;
+}
+
+/// One table: what all rows share in a line above it, what they prove in sentences below.
+std::string section(report::Table table, const std::vector<Comparison>& comparisons, bool kernels,
+                    Context& context) {
+  const std::string caption = table.fold();
+  std::string text;
+  if (!caption.empty()) text += report::wrap(caption, context.width(), 2) + "\n\n";
+  const auto left_out = context.on_terminal() ? table.narrow(context.width()) : std::vector<std::string>{};
+  text += table.text(context.colour());
+  if (!left_out.empty()) text += fmt::format("(no room for: {})\n", fmt::join(left_out, ", "));
+  const std::string below = sentences(comparisons, kernels, context);
+  return below.empty() ? text : text + "\n" + below;
+}
+
+/// A table an op: ops have unlike shapes and kernels.
+std::string sections(const BenchDocument& document, Context& context) {
+  if (!document.commands.empty())
+    return section(report::command_table(document), document.comparisons, false, context);
+  std::string text;
+  for (std::size_t begin = 0; begin < document.results.size();) {
+    const std::string& op = document.results[begin].op;
+    std::vector<Measurement> rows;
+    for (; begin < document.results.size() && document.results[begin].op == op; ++begin) {
+      rows.push_back(document.results[begin]);
+      rows.back().shape = shortened(op, rows.back().shape);
+    }
+    std::vector<Comparison> comparisons = document.comparisons;
+    std::erase_if(comparisons, [&](const Comparison& c) { return c.a.rfind(op + "/", 0) != 0; });
+    text += (text.empty() ? "" : "\n") + section(report::measurement_table(rows), comparisons, true, context);
   }
   return text;
 }
@@ -92,22 +150,16 @@ std::string not_measured(const BenchDocument& document, Context& context) {
 
 std::string table_text(const BenchDocument& document, Context& context) {
   const bool commands = !document.commands.empty();
-  report::Table table =
-      commands ? report::command_table(document) : report::measurement_table(document.results);
   std::string text = header(context, !commands);
-  const std::string caption = table.fold();
-  if (!caption.empty()) text += report::wrap(caption, context.width(), 2) + "\n";
-  if (!table.empty()) text += "\n" + table.text(context.colour());
   for (const std::string& block :
-       {sentences(document, context), not_measured(document, context), flag_notes(document, context)}) {
-    if (!block.empty()) text += "\n" + block;
+       {sections(document, context), not_measured(document, context), flag_notes(document, context)}) {
+    if (!block.empty()) text += block + "\n";
   }
   if (!commands && !context.profile() && !document.results.empty()) {
     constexpr std::string_view kAdvice =
-        "No ceilings yet: `fulcrum machine` measures them once; then this table shows how near each row "
-        "comes to its "
-        "ceiling, and the cache state is proved.";
-    text += "\n" + report::wrap(kAdvice, context.width(), 0) + "\n";
+        "No ceilings yet: `fulcrum machine` measures them once. Then this table shows how near each row "
+        "comes to its ceiling, and the cache state is proved.";
+    text += report::wrap(kAdvice, context.width(), 0) + "\n\n";
   }
   return text;
 }
@@ -133,8 +185,8 @@ Status show(const BenchDocument& document, const Presentation& presentation, Con
   const std::string where = fmt::format("every sample is in {}", presentation.record.string());
   if (format == "table" && !context.json_owns_output()) {
     std::string text = table_text(document, context);
-    if (!presentation.below_the_table.empty()) text += "\n" + presentation.below_the_table;
-    context.print(text + "\n" + where + "\n");
+    if (!presentation.below_the_table.empty()) text += presentation.below_the_table + "\n";
+    context.print(text + where + "\n");
     return {};
   }
   if (format == "csv") context.write_output(report::csv(document));

@@ -81,7 +81,7 @@ Table matrix() {
                 {"isa", Align::left},
                 {"precision", Align::left, true},
                 {"threads", Align::right},
-                {"bits", Align::left},
+                {"same bits on", Align::left},
                 {"library", Align::left, true}});
 }
 
@@ -176,7 +176,8 @@ Command ops() {
       .details =
           "One row is one kernel: a backend and a variant of it. `isa` is the instruction set it uses on "
           "this "
-          "machine; `bits` says when two runs give the same bits. With the name of an op: its arguments, "
+          "machine; `same bits on` says how far two results agree bit by bit: on every run, also with any "
+          "number of threads, or on any backend. With the name of an op: its arguments, "
           "its standard sizes and the work of one call.",
       .positionals = {{.name = "OP", .help = "show this op in detail", .choices = op_names, .what = "op"}},
       .examples = {{"fulcrum ops", "the matrix"}, {"fulcrum ops softmax", "one op in detail"}},

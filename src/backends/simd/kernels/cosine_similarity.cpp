@@ -288,12 +288,12 @@ constexpr std::int64_t divide_up(std::int64_t value, std::int64_t by) { return (
 fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
   const std::int64_t pieces =
       divide_up(a->dim[0], ops::kCosineQueries) * divide_up(a->dim[1], ops::kCosineRows);
-  HWY_DYNAMIC_DISPATCH(run_cosine)(*a, pieces, count);
+  (HWY_DYNAMIC_DISPATCH(run_cosine))(*a, pieces, count);
   return done();
 }
 
 void partial(const fulcrum_args* a, std::int32_t, std::int64_t begin, std::int64_t end, void*) {
-  HWY_DYNAMIC_DISPATCH(score_pieces)(*a, begin, end);
+  (HWY_DYNAMIC_DISPATCH(score_pieces))(*a, begin, end);
 }
 
 }  // namespace

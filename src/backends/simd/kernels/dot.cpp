@@ -95,12 +95,12 @@ HWY_EXPORT(run_dot);
 HWY_EXPORT(partial_dot);
 
 fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
-  HWY_DYNAMIC_DISPATCH(run_dot)(*a, count);
+  (HWY_DYNAMIC_DISPATCH(run_dot))(*a, count);
   return done();
 }
 
 void partial(const fulcrum_args* a, std::int32_t, std::int64_t begin, std::int64_t end, void* scratch) {
-  HWY_DYNAMIC_DISPATCH(partial_dot)(*a, begin, end, static_cast<double*>(scratch));
+  (HWY_DYNAMIC_DISPATCH(partial_dot))(*a, begin, end, static_cast<double*>(scratch));
 }
 
 }  // namespace

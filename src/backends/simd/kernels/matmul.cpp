@@ -298,12 +298,12 @@ HWY_EXPORT(run_matmul);
 HWY_EXPORT(partial_matmul);
 
 fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
-  HWY_DYNAMIC_DISPATCH(run_matmul)(*a, count);
+  (HWY_DYNAMIC_DISPATCH(run_matmul))(*a, count);
   return done();
 }
 
 void partial(const fulcrum_args* a, std::int32_t, std::int64_t begin, std::int64_t end, void*) {
-  HWY_DYNAMIC_DISPATCH(partial_matmul)(*a, begin, end);
+  (HWY_DYNAMIC_DISPATCH(partial_matmul))(*a, begin, end);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <hwy/foreach_target.h>
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 
 #include "backends/simd/isa.h"
@@ -44,7 +45,10 @@ std::uint32_t sum_bits(const fulcrum_args& a, std::int64_t begin, std::int64_t e
     if (i < n) odd = hn::Add(odd, hn::BitCast(Bits(), load_first(x + i, n - i)));
     end_of_call();
   }
-  return hn::GetLane(hn::SumOfLanes(Bits(), hn::Add(even, odd)));
+  // Lane by lane: some compilers' own reductions add as signed integers, which must not wrap around.
+  HWY_ALIGN std::uint32_t lanes[kLanes];
+  hn::Store(hn::Add(even, odd), Bits(), lanes);
+  return std::accumulate(lanes, lanes + kLanes, 0U);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ HWY_EXPORT(cover_relu);
 
 static void cover(const fulcrum_args& a, std::int64_t begin, std::int64_t end, std::int64_t count,
                   bool stream) {
-  HWY_DYNAMIC_DISPATCH(cover_relu)(a, begin, end, count, stream);
+  (HWY_DYNAMIC_DISPATCH(cover_relu))(a, begin, end, count, stream);
 }
 
 namespace kernels {

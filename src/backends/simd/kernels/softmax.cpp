@@ -125,12 +125,13 @@ HWY_EXPORT(run_softmax);
 HWY_EXPORT(partial_softmax);
 
 fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
-  HWY_DYNAMIC_DISPATCH(run_softmax)(*a, count);
+  (HWY_DYNAMIC_DISPATCH(run_softmax))(*a, count);
   return done();
 }
 
 void partial(const fulcrum_args* a, std::int32_t phase, std::int64_t begin, std::int64_t end, void* scratch) {
-  HWY_DYNAMIC_DISPATCH(partial_softmax)(*a, phase == 1, begin, end, static_cast<ops::SoftmaxPart*>(scratch));
+  (HWY_DYNAMIC_DISPATCH(partial_softmax))(*a, phase == 1, begin, end,
+                                          static_cast<ops::SoftmaxPart*>(scratch));
 }
 
 }  // namespace

@@ -54,10 +54,9 @@ bool is_list(const fulcrum_args& a) { return a.scalar[0].i == 1; }
 
 template <bool kStream>
 void cover(const fulcrum_args& a, std::int64_t begin, std::int64_t end, std::int64_t count) {
-  if (is_list(a)) return HWY_DYNAMIC_DISPATCH(add_lists)(a, begin, end, count, kStream);
-  HWY_DYNAMIC_DISPATCH(add_vectors)
-  (a.in<float>(0) + begin, a.in<float>(1) + begin, a.out<float>(3) + begin,
-   static_cast<std::size_t>(end - begin), count, kStream);
+  if (is_list(a)) return (HWY_DYNAMIC_DISPATCH(add_lists))(a, begin, end, count, kStream);
+  (HWY_DYNAMIC_DISPATCH(add_vectors))(a.in<float>(0) + begin, a.in<float>(1) + begin, a.out<float>(3) + begin,
+                                      static_cast<std::size_t>(end - begin), count, kStream);
 }
 
 template <bool kStream>
