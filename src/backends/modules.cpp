@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <deque>
 #include <mutex>
 
 namespace fulcrum::backends {
@@ -75,9 +76,10 @@ void log_from_module(int32_t level, const char* message) {
 /// The table padded with nulls when the module was built against a header with fewer fields.
 const fulcrum_backend* complete_table(const fulcrum_backend* table) {
   if (table->struct_bytes >= sizeof(fulcrum_backend)) return table;
-  auto* padded = new fulcrum_backend{};  // as long as the program, like the module
-  std::memcpy(padded, table, table->struct_bytes);
-  return padded;
+  static std::deque<fulcrum_backend> padded;  // as long as the program, like the module
+  fulcrum_backend& copy = padded.emplace_back();
+  std::memcpy(&copy, table, table->struct_bytes);
+  return &copy;
 }
 
 }  // namespace

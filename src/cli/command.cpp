@@ -24,9 +24,8 @@ const std::vector<Command>& commands() {
     for (Command& command : built) {
       command.options.push_back(Option{.name = "json",
                                        .value = "FILE",
-                                       .help =
-                                           "also write the result as JSON; - for standard output, which then "
-                                           "carries nothing else",
+                                       .help = "also write the result as JSON; - for standard "
+                                               "output, which then carries nothing else",
                                        .kind = Kind::file});
       command.options.push_back(Option{.name = "help", .help = "show this help", .kind = Kind::flag});
     }
@@ -52,7 +51,9 @@ std::string suggestion(std::string_view wanted, const Names& known) {
 
 Names op_names() {
   Names names;
-  for (const ops::Op* op : ops::all()) names.emplace_back(op->name);
+  for (const ops::Op* op : ops::all()) {
+    if (!op->is_probe()) names.emplace_back(op->name);  // probes belong to `fulcrum machine`
+  }
   return names;
 }
 

@@ -23,7 +23,7 @@ constexpr std::string_view kZsh = R"sh(#compdef {0}
 # zsh completion for {0}: eval "$({0} completion zsh)"
 _{1}_complete() {{
   local -a found
-  local line
+  local word meaning
   while IFS=$'\t' read -r word meaning; do
     found+=("${{word//:/\\:}}:${{meaning}}")
   done < <("${{words[1]}}" completion words -- "${{(@)words[2,CURRENT]}}" 2>/dev/null)

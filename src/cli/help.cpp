@@ -159,10 +159,9 @@ std::string markdown_reference() {
   std::string text =
       "<!-- Written by `fulcrum help --markdown`; a test compares. -->\n"
       "# The command line\n\n"
-      "Options are long and spelled out, things are named by position, `--` starts a command of yours. "
-      "Progress and\n"
-      "errors go to standard error; an error is one line that says what is wrong and one that says what to "
-      "do.\n\n"
+      "Options are long and spelled out, things are named by position, `--` starts a command of yours.\n"
+      "Progress and errors go to standard error; an error is one line that says what is wrong and one that\n"
+      "says what to do.\n\n"
       "| command | does |\n|---|---|\n";
   for (const Command& command : commands()) {
     text += fmt::format("| [`{}`](#{}) | {} |\n", command.name, command.name, escaped(command.summary));

@@ -47,7 +47,7 @@ TEST(Probes, CountEveryStepOfEveryChain) {
 TEST(Probes, StandStillWhereCountingByOnesIsNoLongerExact) {
   const ops::Op& op = **ops::find("probe_fma");
   const Args args = *ops::resolve(op, *parse_shape("n=3,steps=16777300"));
-  const std::int64_t index[] = {1};
+  const std::vector<std::int64_t> index = {1};
   ops::Truth truth;
   op.reference(args, 0, index, &truth);
   EXPECT_EQ(truth.value, 16777216);

@@ -171,7 +171,9 @@ class KernelRun {
   std::string position() const { return fmt::format("[{}/{}] ", done_ + 1, plan_.cases()); }
 
   void show_progress(const measure::Progress& progress) {
-    std::string line = fmt::format("{}{}: {}", position(), progress.row, progress.stage);
+    // Regime and cache state are the end of a row's name, and the line is short.
+    const std::string_view name = progress.row.substr(0, progress.row.find("/regime:"));
+    std::string line = fmt::format("{}{}: {}", position(), name, progress.stage);
     if (progress.samples > 0) line += fmt::format(", {} samples", progress.samples);
     if (progress.half_width > 0) line += fmt::format(", +-{:.1f} %", 100 * progress.half_width);
     if (progress.seconds_left > 0) line += fmt::format(", {:.0f} s at most", progress.seconds_left);

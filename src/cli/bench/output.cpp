@@ -157,8 +157,8 @@ std::string table_text(const BenchDocument& document, Context& context) {
   }
   if (!commands && !context.profile() && !document.results.empty()) {
     constexpr std::string_view kAdvice =
-        "No ceilings yet: `fulcrum machine` measures them once. Then this table shows how near each row "
-        "comes to its ceiling, and the cache state is proved.";
+        "No ceilings yet: `fulcrum machine` measures them once. Then this table shows how near "
+        "each row comes to its ceiling, and the cache state is proved.";
     text += report::wrap(kAdvice, context.width(), 0) + "\n\n";
   }
   return text;

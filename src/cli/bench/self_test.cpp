@@ -132,8 +132,8 @@ Json to_document(const measure::SelfTest& test, const Result<CopyTest>& copies) 
 
 std::string in_words(const measure::SelfTest& test, bool colour) {
   std::string text = fmt::format(
-      "same kernel twice: {} of {} comparisons flagged as different ({:.1f} %, nominal 5 %, at most 8 % "
-      "allowed)\n\n",
+      "same kernel twice: {} of {} comparisons flagged as different\n"
+      "  ({:.1f} %; nominal 5 %, at most 8 % allowed)\n\n",
       test.flagged, test.comparisons, 100.0 * test.flagged / std::max(1, test.comparisons));
   report::Table table({{"injected slow-down", report::Align::right},
                        {"found", report::Align::right},
@@ -154,6 +154,16 @@ std::string in_words(const measure::SelfTest& test, bool colour) {
   return text;
 }
 
+std::string in_words(const Result<CopyTest>& copies) {
+  constexpr std::string_view kWhat = "two copies of this program in fresh processes";
+  if (!copies.ok()) return fmt::format("{}: not run, {}", kWhat, copies.error().message);
+  return fmt::format(
+      "{}: {} of {} comparisons flagged, single pairs differ by {:.1f} % (for information: --vs compares in "
+      "one "
+      "process)",
+      kWhat, copies->flagged, copies->comparisons, 100 * copies->spread);
+}
+
 }  // namespace
 
 Result<Exit> bench_self_test(const Options& options, Context& context) {
@@ -168,13 +178,7 @@ Result<Exit> bench_self_test(const Options& options, Context& context) {
   if (interrupted()) return Exit::interrupted;
   const Result<CopyTest> copies = compare_copies(context);
   context.progress("");
-  context.print(
-      copies.ok()
-          ? fmt::format("two copies of this program in fresh processes: {} of {} comparisons flagged, single "
-                        "pairs differ by {:.1f} % (information: bench --vs runs in one process)\n",
-                        copies->flagged, copies->comparisons, 100 * copies->spread)
-          : fmt::format("two copies of this program in fresh processes: not run, {}\n",
-                        copies.error().message));
+  context.print(report::wrap(in_words(copies), context.width(), 2) + "\n");
   FULCRUM_CHECK(context.write_json(to_document(test, copies)));
   if (interrupted()) return Exit::interrupted;
   for (const std::string& failure : test.failures) context.print("failed: " + failure + "\n");

@@ -78,9 +78,11 @@ std::string substituted(std::string text, const Scan& scan, const Shape::Value& 
 std::string command_line(const std::vector<std::string>& words) {
   std::string line;
   for (const std::string& word : words) {
-    const bool plain = !word.empty() && word.find_first_not_of(
-                                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                            "_-+./,:=@%{}") == std::string::npos;
+    const bool plain =
+        !word.empty() && word.find_first_not_of(
+                             ""
+                             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./,:=@%{}") ==
+                             std::string::npos;
     std::string quoted = "'";
     for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
     line += (line.empty() ? "" : " ") + (plain ? word : quoted + "'");

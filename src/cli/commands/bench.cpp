@@ -96,13 +96,11 @@ Command bench() {
       .name = "bench",
       .summary = "Measure ops or commands, with an interval and a named baseline",
       .details =
-          "Every kernel is checked against the reference before it is timed. A row stops when the interval "
-          "of its "
-          "median is narrow enough, or when its budget is spent; the table says which. `ceiling` is the "
-          "share of the "
-          "rate that `fulcrum machine` measured for the memory level holding the data. Every sample goes to "
-          "a run "
-          "record while measuring, so that an interrupted run can go on with --resume.",
+          "Every kernel is checked against the reference before it is timed. A row stops when "
+          "the interval of its median is narrow enough, or when its budget is spent; the table "
+          "says which. `ceiling` is the share of the rate that `fulcrum machine` measured for "
+          "the memory level holding the data. Every sample goes to a run record while measuring, "
+          "so that an interrupted run can go on with --resume.",
       .positionals = {{.name = "OP",
                        .help = "an op; `fulcrum ops` lists them",
                        .repeat = true,
@@ -210,8 +208,8 @@ Command bench() {
             .kind = Kind::flag,
             .hidden = true}},
       .user_command =
-          "a command to time, run directly without a shell; several, each after its own --, are compared "
-          "with the first",
+          "a command to time, run directly without a shell; several, each after its own --, are "
+          "compared with the first",
       .examples = {{"fulcrum bench sigmoid --vs scalar", "every backend against plain C++"},
                    {"fulcrum bench matmul --shape M=512,N=512,K=512 --backend simd,cpulib",
                     "one size on two backends"},

@@ -92,10 +92,9 @@ void look_at_libraries(Findings& out) {
     out.push_back(
         {topic, corrected ? State::note : State::fine, text,
          corrected
-             ? fmt::format(
-                   "it took this CPU for {}; fulcrum corrected that before loading it, and other programs "
-                   "need OPENBLAS_CORETYPE={}",
-                   library.detected, library.core)
+             ? fmt::format("it took this CPU for {}; fulcrum corrected that before loading it, and other "
+                           "programs need OPENBLAS_CORETYPE={}",
+                           library.detected, library.core)
              : ""});
   }
 }
@@ -220,9 +219,8 @@ Command doctor() {
       .name = "doctor",
       .summary = "Say what this machine has, what works, and what to install or allow",
       .details =
-          "Measures nothing and changes nothing. A line that starts with an arrow says what to do about the "
-          "line "
-          "above it.",
+          "Measures nothing and changes nothing. A line that starts with an arrow says what to "
+          "do about the line above it.",
       .run = run,
   };
 }

@@ -95,9 +95,10 @@ Command machine() {
       .name = "machine",
       .summary = "Measure what this machine can do at best, and keep it as a profile",
       .details =
-          "Measures peak arithmetic, the rates of every level of memory with one and with all threads, load "
-          "latency, fork and join, and the clock. Values are those of the best window; the spread is that of "
-          "all windows. `bench` uses the profile to say how near a kernel comes to the ceiling above it.",
+          "Measures peak arithmetic, the rates of every level of memory with one and with all "
+          "threads, load latency, fork and join, and the clock. Values are those of the best "
+          "window; the spread is that of all windows. `bench` uses the profile to say how near a "
+          "kernel comes to the ceiling above it.",
       .options = {{.name = "list", .help = "list the stored profiles", .kind = Kind::flag},
                   {.name = "show",
                    .value = "NAME",

@@ -40,8 +40,7 @@ std::string default_text(const ops::Slot& slot) {
 }
 
 std::string bits_text(int level) {
-  constexpr std::string_view kMeanings[] = {"same every run", "same on any thread count",
-                                            "same on every backend"};
+  constexpr std::string_view kMeanings[] = {"every run", "any threads", "any backend"};
   return std::string(kMeanings[std::clamp(level, 0, 2)]);
 }
 
@@ -174,11 +173,10 @@ Command ops() {
       .name = "ops",
       .summary = "List every op and how each backend runs it",
       .details =
-          "One row is one kernel: a backend and a variant of it. `isa` is the instruction set it uses on "
-          "this "
-          "machine; `same bits on` says how far two results agree bit by bit: on every run, also with any "
-          "number of threads, or on any backend. With the name of an op: its arguments, "
-          "its standard sizes and the work of one call.",
+          "One row is one kernel: a backend and a variant of it. `isa` is the instruction set it "
+          "uses on this machine; `same bits on` says how far two results agree bit by bit: on "
+          "every run, also with any number of threads, or on any backend. With the name of an "
+          "op: its arguments, its standard sizes and the work of one call.",
       .positionals = {{.name = "OP", .help = "show this op in detail", .choices = op_names, .what = "op"}},
       .examples = {{"fulcrum ops", "the matrix"}, {"fulcrum ops softmax", "one op in detail"}},
       .run = run,
