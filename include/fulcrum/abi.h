@@ -126,6 +126,9 @@ typedef struct fulcrum_backend {
   void (*mark_close)(void* mark);
   fulcrum_status (*mark_record)(void* mark, void* stream);
   fulcrum_status (*mark_seconds)(void* begin, void* end, double* seconds);
+
+  uint32_t
+      kernel_bytes; /* sizeof(fulcrum_kernel) where this was built: the stride of kernels(). 0: of version 1 */
 } fulcrum_backend;
 
 /// The one symbol a module exports (extern "C"), named FULCRUM_BACKEND_ENTRY. Null: the host is too old.

@@ -15,8 +15,8 @@ enum class Tone : std::uint8_t { plain, good, warn, bad, dim, strong };
 struct Cell {
   std::string text;
   Tone tone = Tone::plain;
-  Cell(std::string text_, Tone tone_ = Tone::plain) : text(std::move(text_)), tone(tone_) {}
-  Cell(const char* text_, Tone tone_ = Tone::plain) : text(text_), tone(tone_) {}
+  Cell(std::string words, Tone colour = Tone::plain) : text(std::move(words)), tone(colour) {}
+  Cell(const char* words, Tone colour = Tone::plain) : text(words), tone(colour) {}
 };
 
 /// Columns sized to their content (by display width), two spaces apart, header underlined by nothing: whitespace

@@ -109,7 +109,14 @@ const fulcrum_backend* load_module(const std::filesystem::path& path) {
     return broken(path, fmt::format("{} fills {} bytes of its table, too few for a name, a kind and kernels",
                                     path.string(), table->struct_bytes));
   }
-  return complete_table(table);
+  const fulcrum_backend* complete = complete_table(table);
+  if (complete->kernel_bytes != 0 && complete->kernel_bytes != sizeof(fulcrum_kernel)) {
+    return broken(path,
+                  fmt::format("{} describes a kernel in {} bytes, this program in {}: build both from the "
+                              "same source",
+                              path.string(), complete->kernel_bytes, sizeof(fulcrum_kernel)));
+  }
+  return complete;
 }
 
 std::vector<std::filesystem::path> find_modules(std::string_view module_path,

@@ -47,7 +47,7 @@ std::string Table::fold() {
     if (!constant) continue;
     if (!first.empty()) {
       const std::string part = columns_[column].title.empty() ? first : columns_[column].title + " " + first;
-      caption = caption.empty() ? part : part + ", " + caption;
+      caption.insert(0, caption.empty() ? part : part + ", ");
     }
     remove(column);
   }
@@ -122,11 +122,12 @@ std::string Table::markdown() const {
   std::vector<std::string> titles, rules;
   for (const Column& column : columns_) {
     titles.push_back(column.title);
-    rules.push_back(column.align == Align::right ? "--:" : "---");
+    rules.emplace_back(column.align == Align::right ? "--:" : "---");
   }
   std::string result = line(titles) + line(rules);
   for (const auto& row : rows_) {
     std::vector<std::string> cells;
+    cells.reserve(row.size());
     for (const Cell& cell : row) cells.push_back(cell.text);
     result += line(cells);
   }

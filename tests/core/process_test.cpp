@@ -95,7 +95,9 @@ TEST(RunProcess, ADescendantThatKeepsTheStreamDoesNotHoldUsUp) {
   const TempFolder folder;
   // The background process waits for a file that appears only after run_process has returned.
   const std::string marker = (folder / "marker").string();
-  const std::string wait = "(while [ ! -e " + marker + " ]; do sleep 0.01; done) & echo started";
+  // Ends with the folder too: the marker may be gone with it before the loop has looked.
+  const std::string wait = "(while [ -d " + (folder / ".").string() + " ] && [ ! -e " + marker +
+                           " ]; do sleep 0.01; done) & echo started";
   EXPECT_EQ(shell(wait).value().standard_output, "started\n");
   test::put(folder / "marker", "");
 }

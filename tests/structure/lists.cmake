@@ -18,7 +18,7 @@ function(plant)
 endfunction()
 
 function(configure_says expected)
-  execute_process(COMMAND ${CMAKE_COMMAND} -S ${WORK} -B ${WORK}/build OUTPUT_QUIET ERROR_VARIABLE said
+  execute_process(COMMAND ${CMAKE_COMMAND} -G Ninja -S ${WORK} -B ${WORK}/build OUTPUT_QUIET ERROR_VARIABLE said
                   RESULT_VARIABLE failed)
   string(REGEX REPLACE "[ \n]+" " " said "${said}")  # messages are wrapped
   if(expected STREQUAL "" AND failed)
