@@ -19,7 +19,7 @@ using Counter = std::atomic<std::uint32_t>;
 
 // After this much spinning a waiter gives way between looks. On a core of its own that costs nothing; where the
 // scheduler has put caller and worker on the same core, each would otherwise spin while the other has work to do:
-// 228 us a call where the work takes 10, as long as another program keeps the second core busy.
+// 228 us a call where one thread alone takes 20, as long as another program keeps the second core busy.
 constexpr double kPoliteSeconds = 5e-6;
 // The caller waits for workers that are already at work, so it parks this much later than they do: parking while a
 // parked worker wakes up (100 us and more on a virtual machine) would let that worker park again in the meantime.
