@@ -30,10 +30,12 @@ struct Slot {
   bool optional = false;     // pointers: may be null. Others: has a default
   double default_value = 0;  // choices: the index
   std::vector<std::string_view> choices;
+  bool finite = false;  // inputs: NaN and Inf are refused, before a byte is written
 };
 Slot in(std::string_view name, Fill fill, DType dtype = DType::f32);
 Slot in_optional(std::string_view name, DType dtype = DType::f32);
 Slot in_optional(std::string_view name, Fill fill, DType dtype = DType::f32);  // drawn only when asked for
+Slot in_finite(std::string_view name, Fill fill, DType dtype = DType::f32);
 Slot out(std::string_view name, DType dtype = DType::f32);
 Slot inout(std::string_view name, Fill fill, DType dtype = DType::f32);
 Slot dim(std::string_view name);
@@ -56,6 +58,9 @@ struct Split {
   std::int64_t (*pieces)(const Args&, int phase) = nullptr;
   std::int64_t (*scratch_bytes)(const Args&) = nullptr;              // optional: none
   void (*combine)(const Args&, int phase, void* scratch) = nullptr;  // optional: nothing to combine
+  int (*phases_for)(const Args&) = nullptr;  // optional: phases of this call, where they differ (hops of a graph)
+
+  int phase_count(const Args& args) const { return phases_for ? phases_for(args) : phases; }
 };
 
 /// One output element as checked: which pointer slot, which index, what was expected, what came.
@@ -83,10 +88,14 @@ struct Op {
   std::string (*check_all)(const Args&, std::span<const Checked>) = nullptr;
   /// check_all is a statistical bound: it holds for inputs drawn by the fills, not for any input.
   bool check_all_drawn_only = false;
+  /// For outputs that have no single truth (ids that may tie, results of a search): judges all of them, raises
+  /// oracle.checked and the errors there, and returns what is wrong or nothing. Replaces reference() in check().
+  std::string (*verify)(const Args&, Oracle& oracle) = nullptr;
   /// Element-wise ops accept out == in exactly.
   bool in_place = false;
   /// Resources made once per shape and input, outside every timed call (index, graph, table). Optional.
   Result<std::shared_ptr<const void>> (*prepare)(const Args&) = nullptr;
+  bool needs_prepared = false;  // no call without it
   /// Inputs that a Fill cannot say. Optional; runs after the fills.
   void (*make_inputs)(const Args&, std::uint64_t key) = nullptr;
   Split split;
@@ -94,6 +103,9 @@ struct Op {
   std::vector<std::string_view> symbols;
   /// Standard sizes, smallest first, as shape texts.
   std::vector<std::string_view> default_sizes;
+  /// Shapes where kernels of this op may break, beside those that tests derive from the slots: small enough to be
+  /// checked in full, and all there is when the op's rules refuse most derived ones. Optional.
+  std::vector<std::string_view> edge_shapes;
   /// Flops of the reference for one output element, to decide between a full and a partial check.
   double (*reference_cost)(const Args&) = nullptr;
   /// The pointer slot with the i64 lengths when all others are arrays of pointers, one per vector (the list form
@@ -103,42 +115,6 @@ struct Op {
   int pointers() const;  ///< number of pointer slots
   bool is_probe() const { return category == "probe"; }
 };
-
-// How the built-in ops fall into pieces: kernels honour these sizes, so that bits depend neither on threads nor on
-// where a range is cut.
-
-/// Element-wise ops: piece p is the elements [16 p, 16 p + 16), a cache line of f32. vec_add in list form: piece p
-/// is vector p.
-inline constexpr std::int64_t kElementPiece = 16;
-/// dot: piece p is the chunk [4096 p, 4096 p + 4096); it stores its sum as double in scratch[p]. combine() adds them
-/// in index order, in fp64, starting at 0, and writes the output.
-inline constexpr std::int64_t kDotChunk = 4096;
-/// softmax: piece row * chunks + c is chunk c of a row. Phase 0 stores its SoftmaxPart in scratch[piece]; combine()
-/// folds the parts of a row with merge() in index order and writes the result over each of them; phase 1 writes the
-/// chunk from scratch[piece].
-inline constexpr std::int64_t kSoftmaxChunk = 8192;
-/// max and sum of exp(x - max). A chunk of -Inf alone: {-Inf, 0}. A NaN or +Inf in the chunk: sum is NaN.
-struct SoftmaxPart {
-  double sum = 0;
-  float max = 0;
-};
-SoftmaxPart merge(const SoftmaxPart& left, const SoftmaxPart& right);
-/// matmul: piece r * column_tiles + c is the tile of rows 32 r .. and columns 128 c .. of the output.
-inline constexpr std::int64_t kMatmulTileRows = 32;
-inline constexpr std::int64_t kMatmulTileColumns = 128;
-/// cosine_similarity: piece b * row_blocks + r is queries 32 b .. against rows 64 r .. .
-inline constexpr std::int64_t kCosineQueries = 32;
-inline constexpr std::int64_t kCosineRows = 64;
-/// One score in fp64: for kernels whose fp32 norm left [2^-50, 2^50] or whose dot product is not finite. 0 when a
-/// row is zero, NaN when either row holds a NaN or Inf (which wins over zero).
-float cosine_score(const float* q, const float* t, std::int64_t d);
-/// probe_read, probe_copy and probe_triad: piece p is the elements [1024 p, 1024 p + 1024), a page of f32. probe_read
-/// adds up a run of pieces, stores the sum as u32 in scratch[first piece] and 0 for the others.
-inline constexpr std::int64_t kProbePiece = 1024;
-/// probe_fma: piece p is the chains [768 p, 768 p + 768): whole blocks of registers for every vector length.
-inline constexpr std::int64_t kProbeChains = 768;
-/// probe_latency: i64 elements from one node to the next, 128 bytes. The first holds the element of the next node.
-inline constexpr std::int64_t kProbeNode = 16;
 
 /// All ops: the list's, then those added. Pointers stay valid.
 std::vector<const Op*> all();

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ceilings without memory: multiply-adds by instruction set, and the fork and join of empty work.
+#include <fulcrum/ops/probes.h>
+
 #include <fmt/format.h>
 
 #include "machine/probe_call.h"

@@ -3,6 +3,8 @@
 //
 // Load latency of every level. Each window goes on where the one before stopped, so that a cycle too long for one
 // window is still walked to its end before a node comes up again.
+#include <fulcrum/ops/probes.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -3,6 +3,8 @@
 //
 // Bandwidth of every level. In a cache, a call sweeps its arrays many times, each thread its own slice. In DRAM, a
 // call sweeps one segment once and a window is a few segments: whoever comes back to a segment finds it evicted.
+#include <fulcrum/ops/probes.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>

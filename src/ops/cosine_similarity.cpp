@@ -4,6 +4,8 @@
 // cosine_similarity of Q queries with N rows: clamp(q.t / (|q| |t|), -1, 1), 0 when either is zero, NaN when
 // either holds a NaN or Inf. inv_norm caches 1/|t|, and normalized=yes promises that rows of t have length 1: both
 // save work and change nothing else.
+#include <fulcrum/ops/cosine.h>
+
 #include <algorithm>
 
 #include "ops/support/elementwise.h"

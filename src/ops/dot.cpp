@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dot: the sum of a[i] * b[i] in fixed chunks: fp32 inside a chunk, chunk sums added in index order in fp64.
+#include <fulcrum/ops/dot.h>
+
 #include "ops/support/elementwise.h"
 
 namespace fulcrum::ops {

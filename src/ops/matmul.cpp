@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // matmul: C = act(A * B + bias), row-major. No term is skipped, so 0 * Inf is NaN as it must be.
+#include <fulcrum/ops/matmul.h>
+
 #include <fmt/format.h>
 
 #include "ops/support/elementwise.h"

@@ -3,6 +3,8 @@
 //
 // probe_fma: n independent chains of multiply-adds that touch no memory. Counting by ones is exact in fp32 up to
 // 2^24, where 2^24 + 1 rounds back to 2^24: the result says how many steps were made.
+#include <fulcrum/ops/probes.h>
+
 #include <algorithm>
 
 #include "ops/support/elementwise.h"

@@ -5,6 +5,8 @@
 // lines apart, so that fetching lines in pairs helps nobody. Inside blocks of 4 MiB the order is random, blocks
 // follow each other: the translation of 4 KiB pages then stays in the TLB as that of huge pages does, and
 // the answer is the memory's latency with either.
+#include <fulcrum/ops/probes.h>
+
 #include <numeric>
 
 #include "ops/support/elementwise.h"

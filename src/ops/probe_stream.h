@@ -7,6 +7,8 @@
 // store is about to overwrite) is not counted.
 #pragma once
 
+#include <fulcrum/ops/probes.h>
+
 #include "ops/support/elementwise.h"
 
 namespace fulcrum::ops {

@@ -3,6 +3,8 @@
 //
 // softmax over each row: exp(x - max) / sum. Long rows are cut into fixed chunks whose (max, sum) pairs are merged
 // in index order, so one row can use all threads and its bits do not depend on how many there are.
+#include <fulcrum/ops/softmax.h>
+
 #include <fmt/format.h>
 
 #include <limits>

@@ -4,6 +4,8 @@
 // vec_add: one vector to another, or many small ones in one call. In packed form the vectors lie one behind the
 // other, which is the plain op on B * n elements; in list form a, b and out are arrays of B pointers, len holds the
 // lengths and n is their sum.
+#include <fulcrum/ops/elementwise.h>
+
 #include <fmt/format.h>
 
 #include "ops/support/elementwise.h"

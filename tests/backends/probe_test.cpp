@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Probe kernels do what they are counted for: every pass, every step, every hop, on every instruction set.
+#include <fulcrum/ops/probes.h>
+
 #include <fulcrum/backends.h>
 #include <gtest/gtest.h>
 

@@ -19,7 +19,7 @@ using Wanted = bool (*)(const ops::Op&, const fulcrum_kernel&);
 std::vector<backends::Kernel> kernels_where(Wanted wanted) {
   std::vector<backends::Kernel> result;
   for (const ops::Op* op : ops::all()) {
-    if (!op->reference) continue;
+    if (!op->reference && !op->verify) continue;
     for (const backends::Kernel& kernel : host_kernels(op->name)) {
       if (wanted(*op, kernel.entry())) result.push_back(kernel);
     }
@@ -197,7 +197,7 @@ TEST_P(OptionalInputs, AreUsedWhenTheyAreThere) {
 void run_in_pieces(const ops::Op& op, const backends::Kernel& kernel, const Args& args, std::int64_t step) {
   const std::int64_t bytes = op.split.scratch_bytes ? op.split.scratch_bytes(args) : 0;
   std::vector<double> scratch(static_cast<std::size_t>(bytes) / sizeof(double) + 1);
-  for (int phase = 0; phase < op.split.phases; ++phase) {
+  for (int phase = 0; phase < op.split.phase_count(args); ++phase) {
     const std::int64_t pieces = op.split.pieces(args, phase);
     for (std::int64_t last = pieces; last > 0; last -= step) {
       kernel.entry().partial(&args, phase, std::max<std::int64_t>(last - step, 0), last, scratch.data());
@@ -239,7 +239,7 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Threads);
 INSTANTIATE_TEST_SUITE_P(All, Threads, ::testing::ValuesIn([] {
                            std::vector<backends::Kernel> kernels;
                            for (const ops::Op* op : ops::all()) {
-                             if (!op->reference) continue;
+                             if (!op->reference && !op->verify) continue;
                              for (const backends::Kernel& kernel : host_kernels(op->name)) {
                                if (kernel.backend().name() == "threads") kernels.push_back(kernel);
                              }
@@ -276,7 +276,7 @@ TEST(ConformanceCoverage, EveryOpThatRunsSomewhereRunsOnTheScalarBackend) {
 
 TEST(ConformanceCoverage, EdgesIncludeEmptySingleAndOddShapesOfEveryOp) {
   for (const ops::Op* op : ops::all()) {
-    if (!op->reference || op->is_probe()) continue;
+    if ((!op->reference && !op->verify) || op->is_probe()) continue;
     std::int64_t empty = 0, single = 0, odd = 0;
     for (const Shape& shape : shapes(*op)) {
       const std::int64_t count = ops::outputs(*op, *ops::resolve(*op, shape));

@@ -71,6 +71,11 @@ class ShapeBuilder {
       }
     }
     with_choices();
+    for (const std::string_view text : op_.edge_shapes) {
+      const auto shape = parse_shape(text);
+      FULCRUM_ASSERT(shape.ok() && ops::resolve(op_, *shape).ok());  // an op's own edges must be valid
+      add(*shape);
+    }
     return shapes_;
   }
 

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // References and work counts against values that can be followed by hand: the truth must not be trusted blindly.
+#include <fulcrum/ops/cosine.h>
+#include <fulcrum/ops/softmax.h>
+
 #include <gtest/gtest.h>
 
 #include <cmath>

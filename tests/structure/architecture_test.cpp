@@ -85,7 +85,6 @@ TEST(Architecture, PlantedViolationsAreFound) {
       {"src/machine/probe.cpp", "#include <cuda_runtime.h>"},          // vendor headers have their place
       {"src/backends/simd/backend.cpp", "#include <cupti.h>"},         // the same for CUPTI
       {"src/stats/summary.cpp", "#include <hwy/highway.h>"},           // and for Highway
-      {"src/report/table.cpp", "#include <CLI/CLI.hpp>"},              // and for the command line
       {"src/nonsense/a.cpp", "#include <fulcrum/core.h>"},             // a folder that is no module
   };
   for (const auto& [file, source] : planted) EXPECT_NE(verdict(file, source), "") << file << ": " << source;

@@ -3,7 +3,8 @@
 #
 # Each public header compiles alone, and twice in one file: one generated source a header. abi.h also compiles as C.
 
-file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/include/fulcrum/*.h)
+file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/include/fulcrum/*.h
+     ${PROJECT_SOURCE_DIR}/include/fulcrum/*/*.h)
 set(alone "")
 foreach(header IN LISTS headers)
   string(REGEX REPLACE "[/.]" "_" stem ${header})

@@ -115,10 +115,11 @@ inline bool matches(const std::string& header, const std::string& pattern) {
   return header == pattern;
 }
 
-/// "include/fulcrum/ops.h" and "src/ops/relu.cpp" belong to ops; so does the header name "ops.h".
+/// "include/fulcrum/ops.h", "include/fulcrum/ops/dot.h" and "src/ops/relu.cpp" belong to ops; so do the header names
+/// "ops.h" and "ops/dot.h".
 inline std::string module_of(const std::string& file) {
   static const std::regex private_file("^src/([^/]+)/.*");
-  static const std::regex public_file(R"(^(?:include/fulcrum/)?([^/]+)\.h$)");
+  static const std::regex public_file(R"(^(?:include/fulcrum/)?([^/.]+)(?:\.h|/[^/]+\.h)$)");
   std::smatch match;
   if (std::regex_match(file, match, private_file)) return match[1];
   if (!std::regex_match(file, match, public_file)) return "";

@@ -5,6 +5,8 @@
 // sums of products that keep the error bound of ops that promise one.
 #pragma once
 
+#include <fulcrum/ops/elementwise.h>
+
 #include <fulcrum/backends.h>
 
 #include <algorithm>

@@ -4,6 +4,8 @@
 // What the scalar bandwidth probes share: all passes over a run of pieces, then the next call.
 #pragma once
 
+#include <fulcrum/ops/probes.h>
+
 #include "backends/scalar/common.h"
 
 namespace fulcrum::backends::scalar {

@@ -5,7 +5,7 @@
 // where the output does not fit them and is not read soon). Pieces are runs of kElementPiece elements.
 #pragma once
 
-#include <fulcrum/ops.h>
+#include <fulcrum/ops/elementwise.h>
 
 #include <algorithm>
 #include <span>

@@ -5,7 +5,7 @@
 // pieces is swept `passes` times before the next call, so that a thread stays on its slice.
 #pragma once
 
-#include <fulcrum/ops.h>
+#include <fulcrum/ops/probes.h>
 
 #include <algorithm>
 #include <span>

@@ -94,8 +94,9 @@ fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
   const Plan& plan = *static_cast<const Plan*>(a->plan);
   fulcrum_args args = *a;
   args.plan = plan.inner_plan;
+  const int phases = plan.split.phase_count(args);
   for (std::int64_t call = 0; call < count; ++call) {
-    for (int number = 0; number < plan.split.phases; ++number) {
+    for (int number = 0; number < phases; ++number) {
       Phase phase{&plan, &args, number};
       parallel(plan.split.pieces(args, number), plan.threads, run_pieces, &phase);
       if (plan.split.combine) plan.split.combine(args, number, plan.scratch.get());

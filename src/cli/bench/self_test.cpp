@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// bench --self-test: the harness compares a kernel with itself and with known slow-downs; then two copies of this
-// very program, in fresh processes, compare one kernel with itself.
+// bench --self-test: the harness compares a kernel with itself and with known slow-downs; then this very program and
+// a copy of it, relinked where the build made one, compare one kernel with itself in fresh processes.
 #include <fmt/format.h>
 #include <fulcrum/measure.h>
 #include <fulcrum/report.h>
@@ -32,9 +32,14 @@ class Copies {
     const auto folder =
         std::filesystem::temp_directory_path(error) / fmt::format("fulcrum-self-test-{}", getpid());
     Copies copies(folder, program.parent_path());
-    for (const auto& path : {copies.path(0), copies.path(1)}) {
+    const auto other = program.parent_path() / "fulcrum-relinked";
+    copies.relinked_ = program.filename() == "fulcrum" && std::filesystem::exists(other, error);
+    for (const int which : {0, 1}) {
+      const auto path = copies.path(which);
       std::filesystem::create_directories(path.parent_path(), error);
-      if (!error) std::filesystem::copy_file(program, path, error);
+      if (!error) {
+        std::filesystem::copy_file(which == 1 && copies.relinked_ ? other : program, path, error);
+      }
       if (error)
         return Error{Code::environment,
                      fmt::format("cannot copy the program to {}: {}", path.string(), error.message()),
@@ -43,12 +48,16 @@ class Copies {
     return copies;
   }
   Copies(Copies&& other) noexcept
-      : folder_(std::exchange(other.folder_, {})), home_(std::move(other.home_)) {}
+      : folder_(std::exchange(other.folder_, {})),
+        home_(std::move(other.home_)),
+        relinked_(other.relinked_) {}
   Copies(const Copies&) = delete;
   ~Copies() {
     std::error_code ignored;
     if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
   }
+  /// Whether the second one is linked in another order, not only stored elsewhere.
+  bool relinked() const { return relinked_; }
   std::filesystem::path path(int which) const {
     return folder_ / (which == 0 ? "a" : "b-under-a-much-longer-name-than-the-first") / "fulcrum";
   }
@@ -65,9 +74,11 @@ class Copies {
   Copies(std::filesystem::path folder, std::filesystem::path home)
       : folder_(std::move(folder)), home_(std::move(home)) {}
   std::filesystem::path folder_, home_;
+  bool relinked_ = false;
 };
 
 struct CopyTest {
+  bool relinked = false;
   int comparisons = 0, flagged = 0;
   double spread = 0;  // median |ln ratio| of single process pairs
 };
@@ -81,7 +92,7 @@ Result<CopyTest> compare_copies(Context& context) {
   measure::Config config;
   config.budget_seconds = kWorkerBudgetSeconds;
   FULCRUM_TRY(const Copies copies, Copies::make());
-  CopyTest test;
+  CopyTest test{.relinked = copies.relinked()};
   std::vector<double> spreads;
   for (; test.comparisons < kCopyComparisons && !interrupted(); ++test.comparisons) {
     std::vector<double> seconds[2];
@@ -125,6 +136,7 @@ Json to_document(const measure::SelfTest& test, const Result<CopyTest>& copies) 
   }
   json["two_copies"] = copies.ok() ? Json{{"comparisons", copies->comparisons},
                                           {"flagged", copies->flagged},
+                                          {"relinked", copies->relinked},
                                           {"pair_spread", copies->spread}}
                                    : Json(nullptr);
   return json;
@@ -155,13 +167,14 @@ std::string in_words(const measure::SelfTest& test, bool colour) {
 }
 
 std::string in_words(const Result<CopyTest>& copies) {
-  constexpr std::string_view kWhat = "two copies of this program in fresh processes";
-  if (!copies.ok()) return fmt::format("{}: not run, {}", kWhat, copies.error().message);
+  if (!copies.ok()) return fmt::format("two copies of this program: not run, {}", copies.error().message);
+  const std::string_view what =
+      copies->relinked ? "this program and a relinked copy, in fresh processes"
+                       : "two copies of this program (no relinked one is there), in fresh processes";
   return fmt::format(
       "{}: {} of {} comparisons flagged, single pairs differ by {:.1f} % (for information: --vs compares in "
-      "one "
-      "process)",
-      kWhat, copies->flagged, copies->comparisons, 100 * copies->spread);
+      "one process)",
+      what, copies->flagged, copies->comparisons, 100 * copies->spread);
 }
 
 }  // namespace

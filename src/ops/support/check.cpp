@@ -4,6 +4,7 @@
 // Is a result right? Every output, or a subset when the fp64 reference would take too long, is compared with its
 // truth; poison, guard bytes and untouched inputs cover the rest.
 #include <fmt/format.h>
+#include <fulcrum/ops/half.h>
 
 #include <algorithm>
 #include <bit>
@@ -51,14 +52,6 @@ std::vector<std::int64_t> some(std::int64_t elements, std::uint64_t key) {
   return index;
 }
 
-double half_to_double(std::uint16_t bits) {
-  const int exponent = bits >> 10 & 31;
-  const int fraction = bits & 1023;
-  const double sign = bits >> 15 ? -1 : 1;
-  if (exponent == 31) return fraction ? NAN : sign * INFINITY;
-  return sign * (exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25));
-}
-
 template <class T>
 T load(const std::byte* data, std::int64_t index) {
   T value;
@@ -71,7 +64,7 @@ double value_at(const std::byte* data, std::int64_t index, DType dtype) {
     case DType::f32:
       return load<float>(data, index);
     case DType::f16:
-      return half_to_double(load<std::uint16_t>(data, index));
+      return float_from_half(load<std::uint16_t>(data, index));
     case DType::bf16:
       return std::bit_cast<float>(static_cast<std::uint32_t>(load<std::uint16_t>(data, index)) << 16);
     case DType::u8:
@@ -195,13 +188,16 @@ Oracle Problem::check() {
     if (poisoned >= 0) note(fmt::format("{}[{}] was never written", name, poisoned));
     const auto slot = static_cast<int>(p);
     const std::int64_t elements = state.op->extent(state.args, slot);
-    if (elements == 0 || !state.op->reference) continue;
+    if (elements == 0 || !state.op->reference || state.op->verify) continue;
     SlotCheck slot_check{*state.op, state.truth_args, *pointer.slot, slot, oracle, checked};
     note(slot_check.run(bytes.data(), elements, tensor_key(slot, state.options.seed + kSubsetSeed)));
   }
   const bool holds =
       !state.op->check_all_drawn_only || (state.drawn && state.options.special == Special::none);
   if (state.op->check_all && holds && !checked.empty()) note(state.op->check_all(state.truth_args, checked));
+  if (state.op->verify && wrong.empty() && outputs(*state.op, state.args) > 0) {
+    wrong = state.op->verify(state.args, oracle);
+  }
   oracle.passed = wrong.empty();
   oracle.detail = std::move(wrong);
   return oracle;

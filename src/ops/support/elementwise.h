@@ -5,7 +5,7 @@
 // one fp64 value.
 #pragma once
 
-#include <fulcrum/ops.h>
+#include <fulcrum/ops/elementwise.h>
 
 #include <cmath>
 

@@ -7,6 +7,7 @@
 #include <fulcrum/ops.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace fulcrum::ops {
 namespace {
@@ -93,6 +94,26 @@ Status check_lists(const Op& op, const Args& args, int length_slot, std::vector<
   return {};
 }
 
+/// Slots that refuse NaN and Inf. All exponent bits set is how both begin.
+Status check_finite(const Op& op, const Slot& slot, const void* data, std::int64_t elements) {
+  const auto refuse = [&](std::int64_t index) -> Status {
+    return Error{Code::invalid_argument, fmt::format("{}[{}] of {} is not finite", slot.name, index, op.name),
+                 "this input may hold neither NaN nor Inf"};
+  };
+  if (slot.dtype == DType::f32) {
+    const auto* values = static_cast<const float*>(data);
+    for (std::int64_t i = 0; i < elements; ++i) {
+      if (!std::isfinite(values[i])) return refuse(i);
+    }
+  } else if (slot.dtype == DType::f16) {
+    const auto* bits = static_cast<const std::uint16_t*>(data);
+    for (std::int64_t i = 0; i < elements; ++i) {
+      if ((bits[i] & 0x7C00u) == 0x7C00u) return refuse(i);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Status check_pointers(const Op& op, const Args& args) {
@@ -101,6 +122,10 @@ Status check_pointers(const Op& op, const Args& args) {
   if (lengths >= 0) {
     FULCRUM_CHECK(check_lists(op, args, lengths, regions));
     return check_overlaps(op, regions);
+  }
+  if (op.needs_prepared && !args.prepared) {
+    return Error{Code::invalid_argument, fmt::format("{} needs its prepared resource", op.name),
+                 "pass what the op's prepare() returned"};
   }
   int pointer = 0;
   for (const Slot& slot : op.slots) {
@@ -111,6 +136,7 @@ Status check_pointers(const Op& op, const Args& args) {
       if (elements > 0 && !slot.optional) return null_pointer(op, slot.name, elements);
       continue;
     }
+    if (slot.finite) FULCRUM_CHECK(check_finite(op, slot, args.ptr[number], elements));
     regions.push_back(Region{slot.name, static_cast<const char*>(args.ptr[number]),
                              elements * bytes_of(slot.dtype), slot.kind != SlotKind::in});
   }

@@ -3,7 +3,9 @@
 //
 // Problem: memory for one call, its inputs drawn, its outputs poisoned.
 #include <fmt/format.h>
+#include <fulcrum/ops/half.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -111,7 +113,13 @@ void Problem::State::draw() {
       draw_lengths(view<std::int64_t>(pointers[p].buffer), op->extent(args, 0), key);
     } else if (slot.dtype == DType::f32 && slot.fill.kind != Fill::Kind::none) {
       fill(view<float>(pointers[p].buffer), slot.fill, key);
-      sprinkle(view<float>(pointers[p].buffer), options.special, tensor, key);
+      if (!slot.finite) sprinkle(view<float>(pointers[p].buffer), options.special, tensor, key);
+    } else if (slot.dtype == DType::f16 && slot.fill.kind != Fill::Kind::none) {
+      const auto halves = view<std::uint16_t>(pointers[p].buffer);
+      std::vector<float> values(halves.size());
+      fill(values, slot.fill, key);
+      if (!slot.finite) sprinkle(values, options.special, tensor, key);
+      std::transform(values.begin(), values.end(), halves.begin(), half_from_float);
     } else {
       std::memset(pointers[p].buffer.data(), 0, pointers[p].buffer.span().size());
     }

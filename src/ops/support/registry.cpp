@@ -68,7 +68,7 @@ Status Registry::complete_op(const Op& op) {
   if (op.slots.empty()) return wrong("has no slots");
   if (!op.extent) return wrong("has no extent()");
   if (!op.work) return wrong("has no work()");
-  if (!op.reference && !op.is_probe()) return wrong("has no reference()");
+  if (!op.reference && !op.verify && !op.is_probe()) return wrong("has neither reference() nor verify()");
   if (op.pointers() > FULCRUM_SLOTS || count_kinds(op, {SlotKind::dim}) > FULCRUM_SLOTS ||
       count_kinds(op, {SlotKind::real, SlotKind::integer, SlotKind::choice}) > FULCRUM_SLOTS) {
     return wrong(fmt::format("has more than {} pointers, dims or scalars", FULCRUM_SLOTS));

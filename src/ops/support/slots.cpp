@@ -131,6 +131,9 @@ Slot in_optional(std::string_view name, DType dtype) {
 Slot in_optional(std::string_view name, Fill fill, DType dtype) {
   return Slot{.kind = SlotKind::in, .name = name, .dtype = dtype, .fill = fill, .optional = true};
 }
+Slot in_finite(std::string_view name, Fill fill, DType dtype) {
+  return Slot{.kind = SlotKind::in, .name = name, .dtype = dtype, .fill = fill, .finite = true};
+}
 Slot out(std::string_view name, DType dtype) {
   return Slot{.kind = SlotKind::out, .name = name, .dtype = dtype};
 }

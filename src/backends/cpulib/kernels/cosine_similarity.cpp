@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cosine_similarity through sgemv (one query) or sgemm, norms through sdot, then one pass of ours that scales.
+#include <fulcrum/ops/cosine.h>
+
 #include <cmath>
 
 #include "backends/cpulib/variants.h"

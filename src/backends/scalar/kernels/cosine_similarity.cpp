@@ -3,6 +3,9 @@
 //
 // cosine_similarity: a dot product and, unless they are known, the norms; pairs that fp32 cannot carry go through
 // fp64.
+#include <fulcrum/ops/cosine.h>
+#include <fulcrum/ops/dot.h>
+
 #include "backends/scalar/common.h"
 
 namespace fulcrum::backends::scalar::kernels {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dot: chunks in fp32, chunk sums in fp64, in the order the op fixes.
+#include <fulcrum/ops/dot.h>
+
 #include "backends/scalar/common.h"
 
 namespace fulcrum::backends::scalar::kernels {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // matmul: tiles of the output, one row at a time, k outermost inside, so that B is read along its rows.
+#include <fulcrum/ops/matmul.h>
+
 #include "backends/scalar/common.h"
 
 namespace fulcrum::backends::scalar::kernels {

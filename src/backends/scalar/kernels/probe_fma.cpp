@@ -3,6 +3,8 @@
 //
 // probe_fma: twelve chains of a multiplication and an addition each, as many as 16 registers hold. Every baseline
 // has these two; a fused one would be a call to the library on x86-64.
+#include <fulcrum/ops/probes.h>
+
 #include "backends/scalar/common.h"
 
 namespace fulcrum::backends::scalar::kernels {

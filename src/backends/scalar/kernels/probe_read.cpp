@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // probe_read: the sum of all bit patterns, four at a time.
+#include <fulcrum/ops/probes.h>
+
 #include <bit>
 
 #include "backends/scalar/probe.h"

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // softmax: per chunk the maximum and the sum of exponentials, then a second pass that writes.
+#include <fulcrum/ops/softmax.h>
+
 #include <limits>
 
 #include "backends/scalar/common.h"

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // vec_add, one element after the other.
+#include <fulcrum/ops/elementwise.h>
+
 #include "backends/scalar/common.h"
 
 namespace fulcrum::backends::scalar::kernels {

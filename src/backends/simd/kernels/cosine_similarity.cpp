@@ -6,7 +6,7 @@
 // whatever the tile it falls into. Norms that fp32 cannot hold safely are redone in fp64, one score at a time.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/kernels/cosine_similarity.cpp"
-#include <fulcrum/ops.h>
+#include <fulcrum/ops/cosine.h>
 #include <hwy/foreach_target.h>
 
 #include <algorithm>

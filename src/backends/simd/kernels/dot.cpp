@@ -5,7 +5,7 @@
 // fma give the same bits; the lanes meet in a fixed tree, the chunks in index order in fp64.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/kernels/dot.cpp"
-#include <fulcrum/ops.h>
+#include <fulcrum/ops/dot.h>
 #include <hwy/foreach_target.h>
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 // ones copy a block of B into panels of one tile's width, so that the inner loop walks memory and TLB in sequence.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/kernels/matmul.cpp"
-#include <fulcrum/ops.h>
+#include <fulcrum/ops/matmul.h>
 #include <hwy/foreach_target.h>
 
 #include <algorithm>

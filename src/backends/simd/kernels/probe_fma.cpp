@@ -6,7 +6,7 @@
 // The chains are variables and not an array, which g++ would keep on the stack.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/kernels/probe_fma.cpp"
-#include <fulcrum/ops.h>
+#include <fulcrum/ops/probes.h>
 #include <hwy/foreach_target.h>
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 // probe_read: adds up the bits of all vectors of x; nothing but loads and additions of one cycle in the loop.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/kernels/probe_read.cpp"
-#include <fulcrum/ops.h>
+#include <fulcrum/ops/probes.h>
 #include <hwy/foreach_target.h>
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 // maximum is subtracted on its own: folding ln(sum) into it would cost bits when it is large.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/kernels/softmax.cpp"
-#include <fulcrum/ops.h>
+#include <fulcrum/ops/softmax.h>
 #include <hwy/foreach_target.h>
 
 #include <algorithm>

@@ -7,6 +7,8 @@
 #define HWY_TARGET_INCLUDE "backends/simd/kernels/vec_add.cpp"
 #include <hwy/foreach_target.h>
 
+#include <fulcrum/ops/elementwise.h>
+
 #include "backends/simd/elementwise.h"
 #include "backends/simd/streaming-inl.h"
 
