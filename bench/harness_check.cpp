@@ -7,6 +7,7 @@
 //   harness_check [REPEATS [SECONDS]]
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
+#include <fulcrum/machine.h>
 #include <fulcrum/measure.h>
 
 #include <algorithm>
@@ -143,7 +144,13 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&no_arguments, argv);
   const Case cases[] = {
       {"vec_add", "simd", "n=1000"}, {"sigmoid", "simd", "n=100000"}, {"dot", "simd", "n=100000"}};
-  Json document = {{"schema", "fulcrum.harness_check/1"}, {"cases", Json::array()}};
+  const CpuTopology cpu = machine::discover_cpu();
+  Json document = {{"schema", "fulcrum.harness_check/1"},
+                   {"version", build_info().version},
+                   {"commit", fmt::format("{}{}", build_info().commit, build_info().dirty ? "+changed" : "")},
+                   {"machine", {{"cpu", cpu.model}, {"threads", cpu.usable_threads}}},
+                   {"date", utc_now()},
+                   {"cases", Json::array()}};
   fmt::print(
       "{:<28} {:>10} {:>10} {:>10}   ours / google [95 %]        ours / bare [95 %]          spread ours / "
       "google / bare\n",

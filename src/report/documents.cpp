@@ -110,7 +110,7 @@ Json bench_json(const BenchDocument& document) {
   Json json;
   json["schema"] = "fulcrum.bench/1";
   json["version"] = build_info().version;
-  json["commit"] = build_info().commit;
+  json["commit"] = fmt::format("{}{}", build_info().commit, build_info().dirty ? "+changed" : "");
   json["machine"] = machine_header(document.machine);
   json["results"] = Json::array();
   for (const Measurement& row : document.results) {

@@ -118,7 +118,7 @@ Result<CopyTest> compare_copies(Context& context) {
 Json to_document(const measure::SelfTest& test, const Result<CopyTest>& copies) {
   Json json{{"schema", "fulcrum.self_test/1"},
             {"version", build_info().version},
-            {"commit", build_info().commit},
+            {"commit", fmt::format("{}{}", build_info().commit, build_info().dirty ? "+changed" : "")},
             {"passed", test.passed},
             {"failures", test.failures},
             {"same_kernel", {{"comparisons", test.comparisons}, {"flagged", test.flagged}}},

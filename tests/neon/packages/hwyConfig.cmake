@@ -5,10 +5,15 @@
 # left out: kernels keep vectors in arrays.
 include(${CMAKE_CURRENT_LIST_DIR}/headers.cmake)
 if(NOT TARGET hwy::hwy)
-  add_library(fulcrum_neon_hwy STATIC ${CMAKE_CURRENT_LIST_DIR}/highway_runtime.cpp)
-  set_target_properties(fulcrum_neon_hwy PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  target_include_directories(fulcrum_neon_hwy PUBLIC ${FULCRUM_NEON_HEADERS})
-  target_compile_definitions(fulcrum_neon_hwy PUBLIC
-    HWY_STATIC_DEFINE "HWY_DISABLED_TARGETS=(HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)")
-  add_library(hwy::hwy ALIAS fulcrum_neon_hwy)
+  set(definitions HWY_STATIC_DEFINE "HWY_DISABLED_TARGETS=(HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)")
+  # Compiled here and not by a target: a target would have to be installed with ours.
+  set(object ${CMAKE_BINARY_DIR}/highway_runtime.o)
+  list(TRANSFORM definitions PREPEND -D OUTPUT_VARIABLE flags)
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -march=armv8-a+crypto -O2 -fPIC -std=c++20 ${flags}
+                          -I${FULCRUM_NEON_HEADERS} -c ${CMAKE_CURRENT_LIST_DIR}/highway_runtime.cpp -o ${object}
+                  COMMAND_ERROR_IS_FATAL ANY)
+  add_library(hwy::hwy INTERFACE IMPORTED GLOBAL)
+  target_include_directories(hwy::hwy INTERFACE ${FULCRUM_NEON_HEADERS})
+  target_compile_definitions(hwy::hwy INTERFACE ${definitions})
+  target_link_libraries(hwy::hwy INTERFACE ${object})
 endif()
