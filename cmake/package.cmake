@@ -10,8 +10,14 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fulcrum)
 
 install(DIRECTORY include/fulcrum DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/fulcrum)
-if(EXISTS ${PROJECT_SOURCE_DIR}/share/machines)
-  install(DIRECTORY share/machines DESTINATION ${CMAKE_INSTALL_DATADIR}/fulcrum)
+foreach(kind IN ITEMS machines suites)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/share/${kind})
+    install(DIRECTORY share/${kind} DESTINATION ${CMAKE_INSTALL_DATADIR}/fulcrum)
+  endif()
+endforeach()
+# A build folder anywhere finds them as an install does: upwards from the program.
+if(NOT EXISTS ${PROJECT_BINARY_DIR}/share)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/share ${PROJECT_BINARY_DIR}/share SYMBOLIC)
 endif()
 
 # One export per kind of library, both defining fulcrum::fulcrum; fulcrumConfig.cmake picks one.

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "libfulcrum_";
 constexpr std::string_view kSuffix = ".so";
+constexpr const char* kBesideProgram[] = {".", "../lib", "../lib/fulcrum"};
 constexpr std::size_t kMaxBroken = 8;
 /// A module must fill everything up to its kernels; what comes behind may be missing.
 constexpr std::uint32_t kLeastBytes = offsetof(fulcrum_backend, allocate);
@@ -136,12 +137,29 @@ std::vector<std::filesystem::path> find_modules(std::string_view module_path,
     std::sort(files.begin(), files.end());
     for (const auto& file : files) take(file);
   }
-  for (const char* folder : {".", "../lib", "../lib/fulcrum"}) {
+  for (const char* folder : kBesideProgram) {
     const std::filesystem::path file = (program_folder / folder / "libfulcrum_cuda.so").lexically_normal();
     std::error_code ignored;
     if (std::filesystem::exists(file, ignored)) take(file);
   }
   return found;
+}
+
+std::filesystem::path find_module(std::string_view name, std::string_view module_path,
+                                  const std::filesystem::path& program_folder) {
+  std::vector<std::filesystem::path> folders;
+  while (!module_path.empty()) {
+    const std::string_view folder = module_path.substr(0, module_path.find(':'));
+    module_path.remove_prefix(std::min(folder.size() + 1, module_path.size()));
+    folders.emplace_back(folder);
+  }
+  for (const char* folder : kBesideProgram) folders.push_back(program_folder / folder);
+  for (const auto& folder : folders) {
+    const auto file = (folder / fmt::format("{}{}{}", kPrefix, name, kSuffix)).lexically_normal();
+    std::error_code ignored;
+    if (std::filesystem::exists(file, ignored)) return file;
+  }
+  return {};
 }
 
 std::filesystem::path program_folder() {

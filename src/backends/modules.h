@@ -17,6 +17,10 @@ const fulcrum_backend* load_module(const std::filesystem::path& path);
 std::vector<std::filesystem::path> find_modules(std::string_view module_path,
                                                 const std::filesystem::path& program_folder);
 
+/// The file of one module by its name, searched for in the same places; empty when there is none.
+std::filesystem::path find_module(std::string_view name, std::string_view module_path,
+                                  const std::filesystem::path& program_folder);
+
 /// The folder of the running program.
 std::filesystem::path program_folder();
 

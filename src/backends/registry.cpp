@@ -4,6 +4,7 @@
 // The list of backends: those of list.def, then modules, then those a program adds; and kernels by op and variant.
 #include <fmt/format.h>
 #include <fulcrum/backends.h>
+#include <fulcrum/backends/load.h>
 
 #include <algorithm>
 #include <deque>
@@ -206,7 +207,9 @@ Result<std::vector<Kernel>> kernels(std::string_view op, std::string_view backen
     if (!named->available()) return not_available(*named);
     from = {named};
   }
-  std::erase_if(from, [](const Backend* one) { return !one->available(); });
+  std::erase_if(from, [&](const Backend* one) {
+    return !one->available() || (backend.empty() && one->kind() == kPeerKind);
+  });
   std::vector<Kernel> result;
   for (const Backend* one : from) {
     for (const fulcrum_kernel& entry : one->kernels()) {
@@ -230,6 +233,26 @@ Result<Kernel> kernel(std::string_view op, std::string_view backend, std::string
                  fmt::format("known: {}", fmt::join(variants(op, all()), ", "))};
   }
   return found.front();
+}
+
+Status load(std::string_view name) {
+  Registry& known = registry();
+  const std::lock_guard lock(known.mutex);
+  if (known.find(name)) return {};
+  const std::string module_path = environment("FULCRUM_MODULE_PATH").value_or("");
+  const std::filesystem::path file = find_module(name, module_path, program_folder());
+  if (file.empty()) {
+    return Error{Code::not_found, fmt::format("the module of the backend '{}' is not here", name),
+                 fmt::format("build it (docs/{}.md), or name the folder of libfulcrum_{}.so in "
+                             "FULCRUM_MODULE_PATH",
+                             name, name)};
+  }
+  const fulcrum_backend* table = load_module(file);
+  if (!table->kernels) {
+    return Error{Code::environment, table->why_not(), "build the module and this program from one source"};
+  }
+  known.backends.emplace_back(table);
+  return {};
 }
 
 Status add(std::string_view backend, const fulcrum_kernel& entry) {

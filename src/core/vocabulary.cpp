@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fulcrum/core.h>
+#include <fulcrum/core/suite.h>
 
 #include <array>
 
@@ -35,6 +36,8 @@ constexpr std::array kWords<Verdict>{Word("faster"),     Word("slower"),  Word("
 template <>
 constexpr std::array kWords<Source>{Word("measured"), Word("datasheet"), Word("assumed")};
 template <>
+constexpr std::array kWords<Mark>{Word("claimed"), Word("measured"), Word("wrong")};
+template <>
 constexpr std::array kWords<Code>{Word("ok"),           Word("invalid_shape"), Word("invalid_argument"),
                                   Word("unsupported"),  Word("out_of_memory"), Word("device_error"),
                                   Word("device_lost"),  Word("usage"),         Word("not_found"),
@@ -57,6 +60,7 @@ std::string_view to_string(StopReason value) { return word_of(value); }
 std::string_view to_string(Quality value) { return word_of(value); }
 std::string_view to_string(Verdict value) { return word_of(value); }
 std::string_view to_string(Source value) { return word_of(value); }
+std::string_view to_string(Mark value) { return word_of(value); }
 std::string_view to_string(Code value) { return word_of(value); }
 
 template <class E>
@@ -86,6 +90,7 @@ FULCRUM_VOCABULARY(StopReason)
 FULCRUM_VOCABULARY(Quality)
 FULCRUM_VOCABULARY(Verdict)
 FULCRUM_VOCABULARY(Source)
+FULCRUM_VOCABULARY(Mark)
 FULCRUM_VOCABULARY(Code)
 
 std::int64_t bytes_of(DType dtype) {

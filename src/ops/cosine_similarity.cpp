@@ -88,22 +88,9 @@ void reference(const Args& args, int, std::span<const std::int64_t> index, Truth
   }
 }
 
-/// Rows of length 1 where they are promised, inverse norms where there is room for them.
 void make_inputs(const Args& args, std::uint64_t) {
-  const std::int64_t n = args.dim[kN], d = args.dim[kD];
-  auto* inverse = static_cast<float*>(args.ptr[kInverseNorm]);
-  for (std::int64_t row = 0; row < n; ++row) {
-    float* t = static_cast<float*>(args.ptr[kRows]) + row * d;
-    if (is_normalized(args)) {
-      const double norm = std::sqrt(squared_norm(t, d));
-      for (std::int64_t i = 0; i < d && std::isfinite(norm) && norm > 0; ++i)
-        t[i] = static_cast<float>(t[i] / norm);
-    }
-    if (inverse) {
-      const double norm = std::sqrt(squared_norm(t, d));
-      inverse[row] = norm == 0 ? 0 : static_cast<float>(1 / norm);
-    }
-  }
+  cosine_rows(static_cast<float*>(args.ptr[kRows]), static_cast<float*>(args.ptr[kInverseNorm]), args.dim[kN],
+              args.dim[kD], is_normalized(args));
 }
 
 std::int64_t pieces(const Args& args, int) {
@@ -114,6 +101,21 @@ std::int64_t pieces(const Args& args, int) {
 
 float cosine_score(const float* q, const float* t, std::int64_t d) {
   return static_cast<float>(score(q, t, d, squared_norm(q, d), squared_norm(t, d)));
+}
+
+void cosine_rows(float* rows, float* inverse, std::int64_t n, std::int64_t d, bool normalized) {
+  for (std::int64_t row = 0; row < n; ++row) {
+    float* t = rows + row * d;
+    if (normalized) {
+      const double norm = std::sqrt(squared_norm(t, d));
+      for (std::int64_t i = 0; i < d && std::isfinite(norm) && norm > 0; ++i)
+        t[i] = static_cast<float>(t[i] / norm);
+    }
+    if (inverse) {
+      const double norm = std::sqrt(squared_norm(t, d));
+      inverse[row] = norm == 0 ? 0 : static_cast<float>(1 / norm);
+    }
+  }
 }
 
 Op cosine_similarity() {

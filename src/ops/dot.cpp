@@ -70,6 +70,7 @@ Op dot() {
                      .combine = combine},
       .symbols = {"cblas_sdot", "sdot_", "*sdot_k*", "*dot_product*", "*inner_product*"},
       .default_sizes = vector_sizes(),
+      .edge_shapes = {"n=300001"},  // more than kernels take at once
       .reference_cost = [](const Args& args) { return 4.0 * static_cast<double>(args.dim[0]); },
   };
 }

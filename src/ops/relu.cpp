@@ -15,7 +15,7 @@ Op relu() {
   Op op = unary();
   op.name = "relu";
   op.summary = "out[i] = x[i] <= 0 ? 0 : x[i]";
-  op.reference = unary_reference<truth, 0>;
+  op.reference = unary_reference<truth, exact>;
   op.work = unary_work<1, 1>;
   op.symbols = {"*relu*", "*Relu*", "*ReLU*"};
   return op;

@@ -18,7 +18,7 @@ Op sigmoid() {
   Op op = unary();
   op.name = "sigmoid";
   op.summary = "out[i] = 1 / (1 + exp(-x[i]))";
-  op.reference = unary_reference<truth, 8>;
+  op.reference = unary_reference<truth, within_ulps<8>>;
   op.work = unary_work<4, 19>;
   op.symbols = {"*sigmoid*", "*Sigmoid*", "*logistic*"};
   return op;

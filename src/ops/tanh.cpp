@@ -15,7 +15,7 @@ Op tanh() {
   Op op = unary();
   op.name = "tanh";
   op.summary = "out[i] = tanh(x[i])";
-  op.reference = unary_reference<truth, 8>;
+  op.reference = unary_reference<truth, within_ulps<8>>;
   op.work = unary_work<6, 16>;
   op.symbols = {"tanhf", "*tanh*", "*Tanh*"};
   return op;

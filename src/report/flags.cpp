@@ -24,6 +24,8 @@ constexpr Explanation kExplanations[] = {
     {"streaming", "the data does not fit the caches, so this row measures memory"},
     {"batch_percentiles", "p90 and p99 are of batches of calls, not of single calls"},
     {"bits_vary", "results stayed right, but their bits changed between calls"},
+    {"inaccurate",
+     "a peer that misses the tolerance of the op, by as much as `error` says; our kernels are never timed so"},
     {"impossible_rate",
      "faster than this machine can be, so it is wrong; measure it again with `fulcrum machine`"},
     {"few_processes",

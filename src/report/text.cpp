@@ -145,6 +145,8 @@ std::string comparison_sentence(const Comparison& comparison) {
                     ? ": unresolved, the interval holds both faster and slower"
                     : fmt::format(": unresolved after only {} rounds, raise --budget", comparison.rounds);
   }
+  if (!comparison.reason.empty() && comparison.verdict != Verdict::unresolved)
+    sentence += fmt::format(" ({})", comparison.reason);
   return sentence;
 }
 

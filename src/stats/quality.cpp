@@ -15,6 +15,8 @@ namespace {
 
 constexpr double kTierLimits[] = {0.05, 0.10, 0.20};  // stable, fair, noisy; above is unstable
 constexpr double kMaxTaggedShare = 0.10;
+// The least number of samples whose range covers the median with 95 %: below, a small spread is luck.
+constexpr std::int64_t kLeastForStable = 6;
 
 int tier_of(double cv) {
   int tier = 0;
@@ -36,6 +38,8 @@ QualityLabel quality_of(double cv_robust, double cv, std::int64_t modes, double 
 // Few samples are not correlated samples: below 2 * kMinEffective, half of n is the limit.
 QualityLabel quality_of(const Summary& summary, std::int64_t modes, double tagged_share) {
   QualityLabel out = quality_of(summary.cv_robust, summary.cv, modes, tagged_share);
+  if (summary.n < kLeastForStable && out.quality == Quality::stable) out.quality = Quality::fair;
+  if (summary.n < 2 && out.quality != Quality::invalid) out.quality = Quality::unstable;  // no spread at all
   out.correlated = summary.n_eff < std::min(kMinEffective, 0.5 * static_cast<double>(summary.n));
   return out;
 }

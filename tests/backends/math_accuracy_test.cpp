@@ -27,6 +27,15 @@ struct Exp {
 struct ExpOfNegative {
   HWY_INLINE Floats operator()(Floats x) const { return exp_of_negative(x); }
 };
+struct Expm1OfNegative {
+  HWY_INLINE Floats operator()(Floats x) const { return expm1_of_negative(x); }
+};
+struct Log {
+  HWY_INLINE Floats operator()(Floats x) const { return log(x); }
+};
+struct Swish {
+  HWY_INLINE Floats operator()(Floats x) const { return swish(x); }
+};
 struct Sigmoid {
   HWY_INLINE Floats operator()(Floats x) const { return sigmoid(x); }
 };
@@ -44,6 +53,11 @@ void apply_exp_of_negative(const float* x, float* y, std::size_t n) {
 void apply_sigmoid(const float* x, float* y, std::size_t n) { for_each_vector(x, y, n, Sigmoid()); }
 void apply_tanh(const float* x, float* y, std::size_t n) { for_each_vector(x, y, n, Tanh()); }
 void apply_gelu(const float* x, float* y, std::size_t n) { for_each_vector(x, y, n, Gelu()); }
+void apply_swish(const float* x, float* y, std::size_t n) { for_each_vector(x, y, n, Swish()); }
+void apply_expm1_of_negative(const float* x, float* y, std::size_t n) {
+  for_each_vector(x, y, n, Expm1OfNegative());
+}
+void apply_log(const float* x, float* y, std::size_t n) { for_each_vector(x, y, n, Log()); }
 
 }  // namespace
 }  // namespace fulcrum::backends::simd::HWY_NAMESPACE
@@ -67,6 +81,9 @@ HWY_EXPORT(apply_exp_of_negative);
 HWY_EXPORT(apply_sigmoid);
 HWY_EXPORT(apply_tanh);
 HWY_EXPORT(apply_gelu);
+HWY_EXPORT(apply_swish);
+HWY_EXPORT(apply_expm1_of_negative);
+HWY_EXPORT(apply_log);
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -95,6 +112,15 @@ const Case kCases[] = {
      test::tanh_reference, 8, 0x1p-126, anywhere},
     {"gelu", [](const float* x, float* y, std::size_t n) { (HWY_DYNAMIC_DISPATCH(apply_gelu))(x, y, n); },
      test::gelu_reference, 64, 1e-12, anywhere},
+    {"swish", [](const float* x, float* y, std::size_t n) { (HWY_DYNAMIC_DISPATCH(apply_swish))(x, y, n); },
+     test::swish_reference, 8, 0x1p-119, anywhere},
+    {"expm1_of_negative",
+     [](const float* x, float* y, std::size_t n) {
+       (HWY_DYNAMIC_DISPATCH(apply_expm1_of_negative))(x, y, n);
+     },
+     test::expm1_reference, 4, 0x1p-126, not_positive},
+    {"log", [](const float* x, float* y, std::size_t n) { (HWY_DYNAMIC_DISPATCH(apply_log))(x, y, n); },
+     test::log_reference, 4, 0x1p-126, anywhere},
 };
 
 class Math : public ::testing::TestWithParam<std::string> {
@@ -132,7 +158,7 @@ TEST_P(Math, StaysWithinToleranceOnSampledFloats) {
 
 TEST_P(Math, GivesExactLimitsAndKeepsNan) {
   const Case &exp = kCases[0], &negative = kCases[1], &sigmoid = kCases[2], &tanh = kCases[3],
-             &gelu = kCases[4];
+             &gelu = kCases[4], &swish = kCases[5], &expm1 = kCases[6], &log = kCases[7];
   EXPECT_EQ(one(exp, -kInfinity), 0);
   EXPECT_EQ(one(exp, kInfinity), kInfinity);
   EXPECT_EQ(one(exp, 1000), kInfinity);
@@ -151,6 +177,19 @@ TEST_P(Math, GivesExactLimitsAndKeepsNan) {
   EXPECT_EQ(one(gelu, -kInfinity), 0);
   EXPECT_EQ(one(gelu, kInfinity), kInfinity);
   EXPECT_EQ(one(gelu, 0), 0);
+  EXPECT_EQ(one(swish, -kInfinity), 0);
+  EXPECT_EQ(one(swish, kInfinity), kInfinity);
+  EXPECT_EQ(one(swish, 3e38F), 3e38F);
+  EXPECT_EQ(one(expm1, -kInfinity), -1);
+  EXPECT_EQ(one(expm1, 0), 0);
+  EXPECT_EQ(one(expm1, -1e-40F), -1e-40F);
+  EXPECT_EQ(one(log, 0), -kInfinity);
+  EXPECT_EQ(one(log, -0.0F), -kInfinity);
+  EXPECT_EQ(one(log, 1), 0);
+  EXPECT_EQ(one(log, kInfinity), kInfinity);
+  EXPECT_TRUE(std::isnan(one(log, -1)));
+  EXPECT_TRUE(std::isnan(one(log, -1e-40F)));
+  EXPECT_TRUE(std::isnan(one(log, -kInfinity)));
   for (const Case& function : kCases) {
     EXPECT_TRUE(std::isnan(one(function, kNan))) << function.name;
     EXPECT_TRUE(std::isnan(one(function, -kNan))) << function.name;

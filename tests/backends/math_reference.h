@@ -30,6 +30,11 @@ inline double gelu_reference(double x) {
   return x * sigmoid_reference(2 * 0.7978845608028654 * (x + 0.044715 * x * x * x));
 }
 
+inline double swish_reference(double x) { return x < -1e3 ? 0 : x * sigmoid_reference(x); }
+
+inline double expm1_reference(double x) { return std::expm1(x); }
+inline double log_reference(double x) { return std::log(x); }
+
 /// The largest error, as ulp and as a share of what is allowed. A NaN lost or made is an infinite one.
 struct Worst {
   double share = 0, ulps = 0;

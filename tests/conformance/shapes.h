@@ -90,9 +90,19 @@ class ShapeBuilder {
     return shape;
   }
 
+  /// Elements of all buffers. Edges are about remainders, not about size, and each is run hundreds of times.
+  static constexpr std::int64_t kLargestProblem = 1'000'000;
+
+  bool is_small(const Args& args) const {
+    std::int64_t elements = 0;
+    for (int slot = 0; slot < op_.pointers(); ++slot) elements += op_.extent(args, slot);
+    return elements <= kLargestProblem;
+  }
+
   /// Shapes an op's own rules refuse are not edges.
   void add(const Shape& shape) {
-    if (!ops::resolve(op_, shape).ok()) return;
+    const auto args = ops::resolve(op_, shape);
+    if (!args.ok() || !is_small(*args)) return;
     const Shape full = *ops::complete(op_, shape);
     if (seen_.insert(full.text()).second) shapes_.push_back(full);
   }

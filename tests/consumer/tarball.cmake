@@ -17,11 +17,12 @@ file(ARCHIVE_EXTRACT INPUT ${tarball} DESTINATION ${folder}/unpacked)
 file(GLOB root ${folder}/unpacked/*)
 
 set(clean env -i HOME=${folder}/home)
-foreach(arguments IN ITEMS --version ops)
+foreach(line IN ITEMS "--version" "ops" "bench --suite production --row vector_add --backend simd --budget 0.1")
+  separate_arguments(arguments UNIX_COMMAND "${line}")
   execute_process(COMMAND ${clean} ${root}/bin/fulcrum ${arguments} WORKING_DIRECTORY ${folder}/home
                   OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
   if(output STREQUAL "")
-    message(FATAL_ERROR "fulcrum ${arguments} of the tarball printed nothing.")
+    message(FATAL_ERROR "fulcrum ${line} of the tarball printed nothing.")
   endif()
 endforeach()
 

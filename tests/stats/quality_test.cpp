@@ -170,6 +170,15 @@ TEST(Quality, AClassicCvTwoTiersWorseIsAHeavyTail) {
   EXPECT_EQ(quality_of(0.01, 0.5, 1, 0).quality, Quality::stable);
 }
 
+TEST(Quality, AFewSamplesAreNotCalledStable) {
+  const auto of = [](std::int64_t n) { return quality_of(Summary{.n = n, .cv_robust = 0}, 1, 0).quality; };
+  EXPECT_EQ(of(1), Quality::unstable) << "one sample has no spread";
+  EXPECT_EQ(of(2), Quality::fair);
+  EXPECT_EQ(of(5), Quality::fair);
+  EXPECT_EQ(of(6), Quality::stable);
+  EXPECT_EQ(quality_of(Summary{.n = 3, .cv_robust = 0.15}, 1, 0).quality, Quality::noisy);
+}
+
 TEST(Quality, CorrelatedMeansCorrelatedNotFew) {
   EXPECT_TRUE(quality_of(Summary{.n = 1000, .n_eff = 29, .cv_robust = 0.01}, 1, 0).correlated);
   EXPECT_FALSE(quality_of(Summary{.n = 1000, .n_eff = 30, .cv_robust = 0.01}, 1, 0).correlated);

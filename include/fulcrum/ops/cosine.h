@@ -14,5 +14,8 @@ inline constexpr std::int64_t kCosineRows = 64;
 /// One score in fp64: for kernels whose fp32 norm left [2^-50, 2^50] or whose dot product is not finite. 0 when a
 /// row is zero, NaN when either row holds a NaN or Inf (which wins over zero).
 float cosine_score(const float* q, const float* t, std::int64_t d);
+/// Inputs that keep an op's promises: `normalized` rows get length 1, and `inverse`, unless null, their 1 / length
+/// (0 for a row of zeros). Rows that are not finite stay as they are.
+void cosine_rows(float* rows, float* inverse, std::int64_t n, std::int64_t d, bool normalized);
 
 }  // namespace fulcrum::ops

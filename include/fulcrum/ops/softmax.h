@@ -9,14 +9,27 @@
 namespace fulcrum::ops {
 
 /// Piece row * chunks + c is chunk c of a row. Phase 0 stores its SoftmaxPart in scratch[piece]; combine() folds the
-/// parts of a row with merge() in index order and writes the result over each of them; phase 1 writes the chunk from
-/// scratch[piece].
+/// parts of a row with merge() in index order and writes sum and max of the row into each of them; phase 1 writes the
+/// chunk from scratch[piece]. What phase 0 leaves in the output is up to the kernel.
 inline constexpr std::int64_t kSoftmaxChunk = 8192;
-/// max and sum of exp(x - max). A chunk of -Inf alone: {-Inf, 0}. A NaN or +Inf in the chunk: sum is NaN.
+/// max and sum of exp(x - max). A chunk of -Inf alone: {0, -Inf}. A NaN or +Inf in the chunk: sum is NaN.
 struct SoftmaxPart {
   double sum = 0;
   float max = 0;
+  float chunk_max = 0;  // of the chunk itself, for kernels that keep exp(x - chunk_max) between the phases
 };
 SoftmaxPart merge(const SoftmaxPart& left, const SoftmaxPart& right);
+
+inline std::int64_t softmax_chunks(std::int64_t n) { return (n + kSoftmaxChunk - 1) / kSoftmaxChunk; }
+
+/// Where a piece lies among all elements.
+struct SoftmaxPiece {
+  std::int64_t first, length;
+};
+inline SoftmaxPiece softmax_piece(std::int64_t piece, std::int64_t n) {
+  const std::int64_t chunks = softmax_chunks(n);
+  const std::int64_t start = piece % chunks * kSoftmaxChunk;
+  return SoftmaxPiece{piece / chunks * n + start, n - start < kSoftmaxChunk ? n - start : kSoftmaxChunk};
+}
 
 }  // namespace fulcrum::ops

@@ -38,6 +38,8 @@ struct OneDnn {
   std::string why_not;
   std::string version;  // "oneDNN 2.6.3"
   std::string isa;      // "avx512_core_bf16"
+  int major = 0;
+  void* handle = nullptr;  // of dlopen, for what primitives.h finds in it
   int (*sgemm)(char transpose_a, char transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
                float alpha, const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta,
                float* c, std::int64_t ldc) = nullptr;

@@ -63,8 +63,11 @@ OneDnn load() {
     return dnn;
   }
   const auto version = reinterpret_cast<const Version* (*)()>(dlsym(library, "dnnl_version"));
-  if (version)
+  if (version) {
     dnn.version = fmt::format("oneDNN {}.{}.{}", version()->major, version()->minor, version()->patch);
+    dnn.major = version()->major;
+  }
+  dnn.handle = library;
   dnn.isa = isa_of(library);
   dnn.set_num_threads = reinterpret_cast<void (*)(int)>(dlsym(library, "omp_set_num_threads"));
   dnn.sgemm = reinterpret_cast<decltype(dnn.sgemm)>(dlsym(library, "dnnl_sgemm"));

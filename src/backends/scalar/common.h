@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "backends/table.h"
 
@@ -24,21 +25,27 @@ inline fulcrum_kernel make_kernel(std::int32_t level, decltype(fulcrum_kernel::r
   return fulcrum_kernel{.variant = "default", .level = level, .isa = isa, .run = run, .partial = partial};
 }
 
-/// Element-wise over x (pointer 0) into out (pointer 1), n = dim 0.
-template <float (*kFunction)(float)>
+/// Element-wise over x (pointer 0) into out (pointer 1), n = dim 0; kFunction(x), or kFunction(args, x).
+template <auto kFunction>
 void map(const fulcrum_args& a, std::int64_t begin, std::int64_t end) {
   const auto* x = a.in<float>(0);
   auto* out = a.out<float>(1);
-  for (std::int64_t i = begin; i < end; ++i) out[i] = kFunction(x[i]);
+  for (std::int64_t i = begin; i < end; ++i) {
+    if constexpr (std::is_invocable_v<decltype(kFunction), float>) {
+      out[i] = kFunction(x[i]);
+    } else {
+      out[i] = kFunction(a, x[i]);
+    }
+  }
 }
 
-template <float (*kFunction)(float)>
+template <auto kFunction>
 fulcrum_status run_map(const fulcrum_args* a, void*, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) map<kFunction>(*a, 0, a->dim[0]);
   return done();
 }
 
-template <float (*kFunction)(float)>
+template <auto kFunction>
 void partial_map(const fulcrum_args* a, std::int32_t, std::int64_t begin, std::int64_t end, void*) {
   map<kFunction>(*a, begin * ops::kElementPiece, std::min(end * ops::kElementPiece, a->dim[0]));
 }

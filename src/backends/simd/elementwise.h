@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table entries of an element-wise kernel: `default`, and `stream`, whose stores go past the caches (it pays
-// where the output does not fit them and is not read soon). Pieces are runs of kElementPiece elements.
+// The table entries of a kernel that maps elements: `default`, and `stream`, whose stores go past the caches (it pays
+// where the output does not fit them and is not read soon).
 #pragma once
 
 #include <fulcrum/ops/elementwise.h>
+#include <fulcrum/ops/probes.h>
 
 #include <algorithm>
 #include <span>
@@ -19,8 +20,8 @@ namespace fulcrum::backends::simd {
 using Cover = void (*)(const fulcrum_args&, std::int64_t begin, std::int64_t end, std::int64_t count,
                        bool stream);
 
-template <Cover kCover, bool kStream>
-fulcrum_kernel unary_kernel(const char* variant, int level) {
+template <Cover kCover, std::int64_t kPiece, bool kStream>
+fulcrum_kernel element_kernel(const char* variant, int level) {
   return fulcrum_kernel{
       .variant = variant,
       .level = level,
@@ -30,16 +31,15 @@ fulcrum_kernel unary_kernel(const char* variant, int level) {
             kCover(*a, 0, a->dim[0], count, kStream);
             return done();
           },
-      .partial =
-          [](const fulcrum_args* a, std::int32_t, std::int64_t begin, std::int64_t end, void*) {
-            kCover(*a, begin * ops::kElementPiece, std::min(end * ops::kElementPiece, a->dim[0]), 1, kStream);
-          }};
+      .partial = [](const fulcrum_args* a, std::int32_t, std::int64_t begin, std::int64_t end,
+                    void*) { kCover(*a, begin * kPiece, std::min(end * kPiece, a->dim[0]), 1, kStream); }};
 }
 
-template <Cover kCover>
-std::span<const fulcrum_kernel> unary_kernels(int level) {
-  static const fulcrum_kernel kernels[] = {unary_kernel<kCover, false>("default", level),
-                                           unary_kernel<kCover, true>("stream", level)};
+/// Pieces of the op's split are runs of kPiece elements.
+template <Cover kCover, std::int64_t kPiece>
+std::span<const fulcrum_kernel> element_kernels(int level) {
+  static const fulcrum_kernel kernels[] = {element_kernel<kCover, kPiece, false>("default", level),
+                                           element_kernel<kCover, kPiece, true>("stream", level)};
   return kernels;
 }
 

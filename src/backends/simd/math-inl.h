@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// exp, sigmoid, tanh and gelu on whole vectors. NaN gives NaN, infinities give exact limits, denormal results are
-// kept. AVX-512 reads 2^(i/32) from a table held in two registers and scales with one instruction; the other
-// instruction sets use a polynomial. All coefficients are minimax fits of relative error, made with Remez exchange.
+// exp, expm1, log, sigmoid, tanh, swish and gelu on whole vectors. NaN gives NaN, infinities give exact limits,
+// denormals are kept. AVX-512 reads 2^(i/32) from a table held in two registers and scales with one instruction; the
+// other instruction sets use a polynomial. All coefficients are minimax fits of relative error, made with Remez
+// exchange.
 #include "backends/simd/vectors-inl.h"
 
 #if defined(FULCRUM_BACKENDS_SIMD_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -20,24 +21,38 @@ namespace fulcrum::backends::simd::HWY_NAMESPACE {
 inline constexpr float kExpLow = -150.0F;
 inline constexpr float kExpHigh = 150.0F;
 inline constexpr float kLog2E = 1.44269504F;
-// tanh rounds to 1 from 9.02 on; the fit below passes 1 there and is cut off at 1, exactly.
-inline constexpr float kTanhLimit = 10.0F;
+// From here on a sigmoid is 1, and the exponential it is made of still finite.
+inline constexpr float kSigmoidHigh = 80.0F;
+// Below and above these gelu is 0 and x; what its sigmoid sees then stays within kExpLow and finite exponentials.
+inline constexpr float kGeluLow = -12.2F;
+inline constexpr float kGeluHigh = 10.0F;
+// expm1 rounds to -1 from -17.3 on.
+inline constexpr float kExpm1Low = -30.0F;
 
 HWY_INLINE Floats set(float value) { return hn::Set(Float(), value); }
 
-/// numerator / denominator of tanh(x) = x * P(x^2) / Q(x^2) on [-9.02, 9.02], within 2^-25.5.
-HWY_INLINE Floats tanh_numerator(Floats x, Floats w) {
-  auto p = hn::MulAdd(w, set(1.33190317e-08F), set(2.05834516e-05F));
-  p = hn::MulAdd(p, w, set(3.49403274e-03F));
-  p = hn::MulAdd(p, w, set(1.33797164e-01F));
-  p = hn::MulAdd(p, w, set(9.99999979e-01F));
-  return hn::Mul(p, x);
+/// expm1(r) for |r| <= ln(2) / 2, within 2^-26 before rounding.
+HWY_INLINE Floats expm1_reduced(Floats r) {
+  auto p = hn::MulAdd(r, set(1.388252796e-03F), set(8.366520555e-03F));
+  p = hn::MulAdd(p, r, set(4.166719978e-02F));
+  p = hn::MulAdd(p, r, set(1.666654362e-01F));
+  p = hn::MulAdd(p, r, set(4.999999815e-01F));
+  return hn::MulAdd(p, hn::Mul(r, r), r);
 }
-HWY_INLINE Floats tanh_denominator(Floats w) {
-  auto q = hn::MulAdd(w, set(7.76200279e-07F), set(3.28308988e-04F));
-  q = hn::MulAdd(q, w, set(2.58710663e-02F));
-  q = hn::MulAdd(q, w, set(4.67130316e-01F));
-  return hn::MulAdd(q, w, set(1.0F));
+
+/// log(1 + f) + e ln 2 for sqrt(1/2) <= 1 + f < sqrt(2); ln 2 in two parts of which the first times e is exact, and of
+/// one sign, so that an infinite e stays.
+HWY_INLINE Floats log_reduced(Floats f, Floats e) {
+  auto p = hn::MulAdd(f, set(-7.634197694e-02F), set(1.276138680e-01F));
+  p = hn::MulAdd(p, f, set(-1.316020473e-01F));
+  p = hn::MulAdd(p, f, set(1.420178730e-01F));
+  p = hn::MulAdd(p, f, set(-1.662335844e-01F));
+  p = hn::MulAdd(p, f, set(2.000122560e-01F));
+  p = hn::MulAdd(p, f, set(-2.500082097e-01F));
+  p = hn::MulAdd(p, f, set(3.333333172e-01F));
+  const auto square = hn::Mul(f, f);
+  const auto small = hn::MulAdd(e, set(9.05800061e-06F), hn::Mul(hn::Mul(p, f), square));
+  return hn::MulAdd(e, set(0x1.62e3p-1F), hn::Add(f, hn::NegMulAdd(set(0.5F), square, small)));
 }
 
 #if HWY_TARGET <= HWY_AVX3
@@ -45,12 +60,6 @@ HWY_INLINE Floats tanh_denominator(Floats w) {
 // min and max return their second operand when one is NaN, so a clamp that names x second keeps it.
 HWY_INLINE Floats at_least(float low, Floats x) { return Floats{_mm512_max_ps(_mm512_set1_ps(low), x.raw)}; }
 HWY_INLINE Floats at_most(float high, Floats x) { return Floats{_mm512_min_ps(_mm512_set1_ps(high), x.raw)}; }
-
-/// 1 / d for normal d: the 14-bit estimate and one Newton step.
-HWY_INLINE Floats reciprocal(Floats d) {
-  const Floats r{_mm512_rcp14_ps(d.raw)};
-  return hn::MulAdd(r, hn::NegMulAdd(d, r, set(1.0F)), r);
-}
 
 HWY_ALIGN inline constexpr float kPowers[32] = {
     1.000000000F, 1.021897149F, 1.044273782F, 1.067140401F, 1.090507733F, 1.114386743F, 1.138788635F,
@@ -73,38 +82,48 @@ HWY_INLINE Floats exp_clamped(Floats x) {
   return Floats{_mm512_scalef_ps(e.raw, k.raw)};
 }
 
-HWY_INLINE Floats exp(Floats x) { return exp_clamped(at_most(kExpHigh, at_least(kExpLow, x))); }
-
-/// exp for x <= 0, which needs one clamp less.
-HWY_INLINE Floats exp_of_negative(Floats x) { return exp_clamped(at_least(kExpLow, x)); }
-
-HWY_INLINE Floats sigmoid(Floats x) {
-  const Float d;
-  const auto t = exp_of_negative(hn::Or(x, hn::SignBit(d)));
-  const auto y = reciprocal(hn::Add(t, set(1.0F)));
-  return Floats{_mm512_mask_mul_ps(y.raw, _mm512_movepi32_mask(_mm512_castps_si512(x.raw)), y.raw, t.raw)};
+/// e^x - 1 for x <= 0, as 2^k expm1(r) + (2^k - 1).
+HWY_INLINE Floats expm1_of_negative(Floats x) {
+  constexpr int kToNearest = 0;
+  const auto c = at_least(kExpm1Low, x);
+  const Floats k{_mm512_roundscale_ps(hn::Mul(c, set(kLog2E)).raw, kToNearest)};
+  const auto q = expm1_reduced(hn::NegMulAdd(k, set(0.693147180F), c));
+  const Floats power{_mm512_scalef_ps(_mm512_set1_ps(1.0F), k.raw)};
+  return hn::MulAdd(q, power, hn::Sub(power, set(1.0F)));
 }
 
-/// x with its magnitude cut to `limit`; NaN becomes `limit`.
-HWY_INLINE Floats limit_magnitude(Floats x, float limit) {
-  constexpr int kSmallerMagnitude = 2;  // and the sign of x
-  return Floats{_mm512_range_ps(x.raw, _mm512_set1_ps(limit), kSmallerMagnitude)};
+/// Exponent and mantissa come from instructions that know denormals, infinities and the sign.
+HWY_INLINE Floats log(Floats x) {
+  const __m512 mantissa = _mm512_getmant_ps(x.raw, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_nan);
+  const __m512 exponent = _mm512_getexp_ps(x.raw);
+  const __m512 one = _mm512_set1_ps(1.0F);
+  const __mmask16 upper = _mm512_cmp_ps_mask(mantissa, _mm512_set1_ps(1.41421356F), _CMP_GT_OQ);
+  const Floats m{_mm512_mask_mul_ps(mantissa, upper, mantissa, _mm512_set1_ps(0.5F))};
+  const Floats e{_mm512_mask_add_ps(exponent, upper, exponent, one)};
+  return log_reduced(hn::Sub(m, set(1.0F)), e);
 }
 
+/// x P(x^2) / Q(x^2), within 2^-22.4 where |x| is below 8.15; from there on 1, which is as close.
 HWY_INLINE Floats tanh(Floats x) {
-  const auto c = limit_magnitude(x, kTanhLimit);
-  const auto w = hn::Mul(c, c);
-  const auto y = limit_magnitude(hn::Mul(tanh_numerator(c, w), reciprocal(tanh_denominator(w))), 1.0F);
-  constexpr int kNanFromSource = 0x22;  // one nibble a class: quiet and signalling NaN, the rest keep y
-  return Floats{_mm512_fixupimm_ps(y.raw, x.raw, _mm512_set1_epi32(kNanFromSource), 0)};
+  const auto w = hn::Mul(x, x);
+  auto p = hn::MulAdd(w, set(1.12742153e-05F), set(2.93679027e-03F));
+  p = hn::MulAdd(p, w, set(1.29124286e-01F));
+  p = hn::MulAdd(p, w, set(9.99999829e-01F));
+  auto q = hn::MulAdd(w, set(2.40987019e-07F), set(2.36654882e-04F));
+  q = hn::MulAdd(q, w, set(2.37573734e-02F));
+  q = hn::MulAdd(q, w, set(4.62456258e-01F));
+  q = hn::MulAdd(q, w, set(1.0F));
+  const auto y = hn::Div(hn::Mul(p, x), q);
+  constexpr int kSmallerMagnitude = 2;  // and the sign of x
+  const __mmask16 far = _mm512_cmp_ps_mask(w.raw, _mm512_set1_ps(8.15F * 8.15F), _CMP_GT_OQ);
+  return Floats{_mm512_mask_range_ps(y.raw, far, x.raw, _mm512_set1_ps(1.0F), kSmallerMagnitude)};
 }
 
 #else
 
-// What Min and Max do with NaN depends on the target: every function below puts NaN back at its end.
-HWY_INLINE Floats at_least(float low, Floats x) { return hn::Max(set(low), x); }
-HWY_INLINE Floats at_most(float high, Floats x) { return hn::Min(set(high), x); }
-HWY_INLINE Floats keep_nan(Floats x, Floats y) { return hn::IfThenElse(hn::IsNaN(x), x, y); }
+// What Min and Max do with NaN depends on the target; comparisons that are false keep it everywhere.
+HWY_INLINE Floats at_least(float low, Floats x) { return hn::IfThenElse(hn::Lt(x, set(low)), set(low), x); }
+HWY_INLINE Floats at_most(float high, Floats x) { return hn::IfThenElse(hn::Gt(x, set(high)), set(high), x); }
 
 /// 2^k for -126 <= k <= 127.
 HWY_INLINE Floats power_of_two(hn::Vec<hn::RebindToSigned<Float>> k) {
@@ -127,26 +146,64 @@ HWY_INLINE Floats exp_clamped(Floats x) {
   return hn::Mul(hn::Mul(e, power_of_two(half)), power_of_two(hn::Sub(k, half)));
 }
 
-HWY_INLINE Floats exp(Floats x) { return keep_nan(x, exp_clamped(at_most(kExpHigh, at_least(kExpLow, x)))); }
-
-/// exp for x <= 0.
-HWY_INLINE Floats exp_of_negative(Floats x) { return keep_nan(x, exp_clamped(at_least(kExpLow, x))); }
-
-HWY_INLINE Floats sigmoid(Floats x) {
-  const auto t = exp_clamped(at_least(kExpLow, hn::Neg(hn::Abs(x))));
-  const auto one = set(1.0F);
-  const auto top = hn::IfThenElse(hn::Lt(x, hn::Zero(Float())), t, one);
-  return keep_nan(x, hn::Div(top, hn::Add(t, one)));
+/// e^x - 1 for x <= 0, as 2^k expm1(r) + (2^k - 1).
+HWY_INLINE Floats expm1_of_negative(Floats x) {
+  const auto c = at_least(kExpm1Low, x);
+  const auto k = hn::NearestInt(hn::Mul(c, set(kLog2E)));
+  const auto q = expm1_reduced(hn::NegMulAdd(hn::ConvertTo(Float(), k), set(0.693147180F), c));
+  const auto power = power_of_two(k);
+  return hn::MulAdd(q, power, hn::Sub(power, set(1.0F)));
 }
 
+HWY_INLINE Floats log(Floats x) {
+  const hn::RebindToSigned<Float> di;
+  const auto denormal = hn::Lt(x, set(0x1p-126F));
+  const auto bits = hn::BitCast(di, hn::IfThenElse(denormal, hn::Mul(x, set(0x1p23F)), x));
+  // Counting from sqrt(1/2) instead of 1 puts the mantissa into [sqrt(1/2), sqrt(2)).
+  constexpr std::int32_t kRootOfHalf = 0x3F3504F3;
+  const auto above = hn::Sub(bits, hn::Set(di, kRootOfHalf));
+  const auto e = hn::ConvertTo(Float(), hn::ShiftRight<23>(above));
+  const auto m =
+      hn::BitCast(Float(), hn::Add(hn::And(above, hn::Set(di, 0x007FFFFF)), hn::Set(di, kRootOfHalf)));
+  const auto exponent = hn::Sub(e, hn::IfThenElseZero(denormal, set(23.0F)));
+  const auto y = log_reduced(hn::Sub(m, set(1.0F)), exponent);
+  // 0 gives -Inf; Inf stays; a negative number, and NaN, give NaN.
+  const auto zero = hn::Zero(Float());
+  const auto limit = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(hn::Inf(Float())), hn::Add(x, hn::Sqrt(x)));
+  const auto finite = hn::And(hn::Gt(x, zero), hn::Lt(x, hn::Inf(Float())));
+  return hn::IfThenElse(finite, y, limit);
+}
+
+/// x P(x^2) / Q(x^2), within 2^-25.5 where |x| is below 9.02, from where on tanh rounds to 1; the fit passes 1 there
+/// and is cut off at 1, exactly.
 HWY_INLINE Floats tanh(Floats x) {
-  const auto c = at_most(kTanhLimit, at_least(-kTanhLimit, x));
+  const auto c = at_most(10.0F, at_least(-10.0F, x));
   const auto w = hn::Mul(c, c);
-  const auto y = hn::Div(tanh_numerator(c, w), tanh_denominator(w));
-  return keep_nan(x, at_most(1.0F, at_least(-1.0F, y)));
+  auto p = hn::MulAdd(w, set(1.33190317e-08F), set(2.05834516e-05F));
+  p = hn::MulAdd(p, w, set(3.49403274e-03F));
+  p = hn::MulAdd(p, w, set(1.33797164e-01F));
+  p = hn::MulAdd(p, w, set(9.99999979e-01F));
+  auto q = hn::MulAdd(w, set(7.76200279e-07F), set(3.28308988e-04F));
+  q = hn::MulAdd(q, w, set(2.58710663e-02F));
+  q = hn::MulAdd(q, w, set(4.67130316e-01F));
+  q = hn::MulAdd(q, w, set(1.0F));
+  return at_most(1.0F, at_least(-1.0F, hn::Div(hn::Mul(p, c), q)));
 }
 
 #endif
+
+HWY_INLINE Floats exp(Floats x) { return exp_clamped(at_most(kExpHigh, at_least(kExpLow, x))); }
+
+/// exp for x <= kExpHigh, which needs one clamp less.
+HWY_INLINE Floats exp_of_negative(Floats x) { return exp_clamped(at_least(kExpLow, x)); }
+
+/// e^x / (1 + e^x) for kExpLow <= x <= 88 or NaN: no case for the sign, because below zero the sum is 1 and above it
+/// the quotient forgives an error of e^x.
+HWY_INLINE Floats sigmoid_clamped(Floats x) {
+  const auto e = exp_clamped(x);
+  return hn::Div(e, hn::Add(e, set(1.0F)));
+}
+HWY_INLINE Floats sigmoid(Floats x) { return sigmoid_clamped(at_most(kSigmoidHigh, at_least(kExpLow, x))); }
 
 /// x if x > 0, else 0; NaN stays.
 HWY_INLINE Floats relu(Floats x) {
@@ -154,13 +211,18 @@ HWY_INLINE Floats relu(Floats x) {
   return hn::IfThenElse(hn::Le(x, zero), zero, x);
 }
 
+/// x * sigmoid(x). Both factors are kept finite: at -Inf the product is 0 and not Inf * 0.
+HWY_INLINE Floats swish(Floats x) {
+  const auto c = at_least(kExpLow, x);
+  return hn::Mul(c, sigmoid_clamped(at_most(kSigmoidHigh, c)));
+}
+
 /// x * sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)): the tanh form of gelu without its cancellation.
 HWY_INLINE Floats gelu(Floats x) {
-  const auto inner =
-      hn::Mul(hn::Mul(x, set(1.59576912F)), hn::MulAdd(hn::Mul(x, set(0.044715F)), x, set(1.0F)));
-  const auto y = hn::Mul(x, sigmoid(inner));
-  // Far below zero the product underflows to 0, and at -Inf it would be Inf * 0.
-  return hn::IfThenElse(hn::Lt(x, set(-30.0F)), hn::Zero(Float()), y);
+  const auto c = at_least(kGeluLow, x);
+  const auto h = at_most(kGeluHigh, c);
+  const auto slope = hn::MulAdd(hn::Mul(h, h), set(7.13548163e-02F), set(1.59576912F));
+  return hn::Mul(c, sigmoid_clamped(hn::Mul(h, slope)));
 }
 
 }  // namespace fulcrum::backends::simd::HWY_NAMESPACE

@@ -6,6 +6,9 @@
 #include <fulcrum/abi.h>
 #include <hwy/cache_control.h>
 
+#include <algorithm>
+#include <type_traits>
+
 #include "backends/simd/vectors-inl.h"
 
 #if defined(FULCRUM_BACKENDS_SIMD_STREAMING_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -18,9 +21,14 @@
 HWY_BEFORE_NAMESPACE();
 namespace fulcrum::backends::simd::HWY_NAMESPACE {
 
-/// One input, and two: what the loops below need of them.
+/// One input, and two: what the loops below need of them. Made from a call's arguments, the inputs are the first
+/// pointers and the output is the next.
 struct OneInput {
+  static constexpr int kCount = 1;
   const float* x;
+  static HWY_INLINE OneInput of(const fulcrum_args& a, std::int64_t begin) {
+    return {a.in<float>(0) + begin};
+  }
   template <class Map>
   HWY_INLINE Floats whole(Map map, std::size_t i) const {
     return map(hn::LoadU(Float(), x + i));
@@ -31,8 +39,12 @@ struct OneInput {
   }
 };
 struct TwoInputs {
+  static constexpr int kCount = 2;
   const float* x;
   const float* y;
+  static HWY_INLINE TwoInputs of(const fulcrum_args& a, std::int64_t begin) {
+    return {a.in<float>(0) + begin, a.in<float>(1) + begin};
+  }
   template <class Map>
   HWY_INLINE Floats whole(Map map, std::size_t i) const {
     return map(hn::LoadU(Float(), x + i), hn::LoadU(Float(), y + i));
@@ -62,6 +74,16 @@ HWY_INLINE void map_elements(Input input, float* out, std::size_t n, Map map) {
   if (i < n) store_first(input.first(map, i, n - i), out + i, n - i);
 }
 
+// Streaming loops work at several places of the memory at once: prefetchers follow each on its own, so that more is
+// under way. Elements from one place to the next: no power of two, or all places would fall on the same cache sets.
+inline constexpr std::size_t kPlaces = 4;
+inline constexpr std::size_t kPlaceLength = 61696;
+
+/// Elements of each of kPlaces places when `left` are to do: whole rounds of four vectors, none when there are too few.
+HWY_INLINE std::size_t place_length(std::size_t left) {
+  return std::min(left / kPlaces, kPlaceLength) / (4 * kLanes) * (4 * kLanes);
+}
+
 /// The same with non-temporal stores, which must be aligned: elements before the first boundary go the plain way.
 template <class Input, class Map>
 HWY_INLINE void stream_elements(Input input, float* out, std::size_t n, Map map) {
@@ -71,25 +93,38 @@ HWY_INLINE void stream_elements(Input input, float* out, std::size_t n, Map map)
   std::size_t i = beyond == 0 ? 0 : kLanes - beyond;
   if (i > n) i = n;
   if (i > 0) store_first(input.first(map, 0, i), out, i);
-  for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
-    hn::Stream(input.whole(map, i), d, out + i);
-    hn::Stream(input.whole(map, i + kLanes), d, out + i + kLanes);
-    hn::Stream(input.whole(map, i + 2 * kLanes), d, out + i + 2 * kLanes);
-    hn::Stream(input.whole(map, i + 3 * kLanes), d, out + i + 3 * kLanes);
+  for (std::size_t length = place_length(n - i); length > 0; length = place_length(n - i)) {
+    for (const std::size_t end = i + length; i < end; i += 4 * kLanes) {
+      for (std::size_t at = i; at < i + kPlaces * length; at += length) {
+        hn::Stream(input.whole(map, at), d, out + at);
+        hn::Stream(input.whole(map, at + kLanes), d, out + at + kLanes);
+        hn::Stream(input.whole(map, at + 2 * kLanes), d, out + at + 2 * kLanes);
+        hn::Stream(input.whole(map, at + 3 * kLanes), d, out + at + 3 * kLanes);
+      }
+    }
+    i += (kPlaces - 1) * length;
   }
   for (; i + kLanes <= n; i += kLanes) hn::Stream(input.whole(map, i), d, out + i);
   if (i < n) store_first(input.first(map, i, n - i), out + i, n - i);
   hwy::FlushStream();
 }
 
-/// `count` calls over the elements [begin, end) of a unary kernel's arguments: x in slot 0, out in slot 1.
+/// A Map with parameters has a constructor that reads them from the arguments.
 template <class Map>
-HWY_INLINE void map_unary(const fulcrum_args& a, std::int64_t begin, std::int64_t end, std::int64_t count,
-                          bool stream, Map map) {
-  const OneInput input{a.in<float>(0) + begin};
-  float* out = a.out<float>(1) + begin;
+HWY_INLINE Map make_map(const fulcrum_args& a) {
+  if constexpr (std::is_constructible_v<Map, const fulcrum_args&>) return Map(a);
+  if constexpr (!std::is_constructible_v<Map, const fulcrum_args&>) return Map();
+}
+
+/// The elements [begin, end) of a call's arguments, `sweeps` times.
+template <class Input, class Map>
+HWY_INLINE void cover_elements(const fulcrum_args& a, std::int64_t begin, std::int64_t end,
+                               std::int64_t sweeps, bool stream) {
+  const Input input = Input::of(a, begin);
+  float* out = a.out<float>(Input::kCount) + begin;
   const auto n = static_cast<std::size_t>(end - begin);
-  for (std::int64_t call = 0; call < count; ++call) {
+  const Map map = make_map<Map>(a);
+  for (std::int64_t sweep = 0; sweep < sweeps; ++sweep) {
     stream ? stream_elements(input, out, n, map) : map_elements(input, out, n, map);
     end_of_call();
   }

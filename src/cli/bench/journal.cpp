@@ -186,9 +186,10 @@ Status Journal::read(const std::vector<Json>& lines) {
     } else if (type == "estimate") {
       FULCRUM_TRY(Measurement row, measurement_from_json(line.at("result"), origin));
       if (row.stop_reason == StopReason::interrupted) continue;
-      const std::string name = row.row();
+      const std::string name = line.value("case_id", row.row());
       if (const auto facts = line.find("command"); facts != line.end()) facts_[name] = facts_from(*facts);
       if (row.processes > 1) processes_[name] = processes_from(row, samples);
+      row.raw = samples_from(samples);
       finished_[name] = std::move(row);
     } else if (type == "verdict" && line.value("kind", "") == "compare") {
       FULCRUM_TRY(Comparison comparison, comparison_from_json(line, origin));
@@ -208,15 +209,18 @@ std::vector<Measurement> Journal::processes(const std::string& row) const {
 const report::CommandFacts* Journal::facts(const std::string& row) const { return find_in(facts_, row); }
 
 Status Journal::add(const Measurement& row, const std::vector<Measurement>& processes,
-                    const report::CommandFacts* facts) {
+                    const report::CommandFacts* facts, const std::string& key) {
   std::vector<Json> lines = case_lines(row, processes);
+  for (Json& line : lines) {
+    if (!key.empty()) line["case_id"] = key;
+  }
   if (facts) lines.back()["command"] = facts_json(*facts);
   for (const Json& line : lines) FULCRUM_CHECK(record_.append(line));
   return {};
 }
 
-Status Journal::add(const Comparison& comparison) {
-  Json line{{"type", "verdict"}, {"kind", "compare"}, {"key", comparison_key(comparison)}};
+Status Journal::add(const Comparison& comparison, std::string_view inputs) {
+  Json line{{"type", "verdict"}, {"kind", "compare"}, {"key", comparison_key(comparison, inputs)}};
   const Json fields = to_json(comparison);
   for (const auto& [key, value] : fields.items()) line[key] = value;
   line["seconds_a"] = comparison.seconds_a;

@@ -33,10 +33,11 @@ class Journal {
   /// The single processes behind a finished row that has several; empty otherwise.
   std::vector<Measurement> processes(const std::string& row) const;
 
-  /// One case: its description, its samples (of every process), its estimate. On the disk when this returns.
+  /// One case: its description, its samples (of every process), its estimate. On the disk when this returns. `key`
+  /// is its name in the record where that is more than the row's.
   Status add(const Measurement& row, const std::vector<Measurement>& processes = {},
-             const report::CommandFacts* facts = nullptr);
-  Status add(const Comparison& comparison);
+             const report::CommandFacts* facts = nullptr, const std::string& key = {});
+  Status add(const Comparison& comparison, std::string_view inputs = {});
   Status end(std::string_view status, std::size_t done, std::size_t total, double wall_seconds);
 
  private:
@@ -53,6 +54,8 @@ class Journal {
 
 /// The lines of one case: also what a worker process hands to the one that started it.
 std::vector<Json> case_lines(const Measurement& row, const std::vector<Measurement>& processes);
+/// Every batch of one process, from its line; empty when there are several.
+std::vector<Sample> samples_from(const std::vector<Json>& sample_lines);
 /// The way back, from the lines of a worker.
 Result<Measurement> measurement_from_lines(const std::vector<Json>& lines, std::string_view origin);
 

@@ -11,6 +11,7 @@
 
 #include "cli/bench/output.h"
 #include "cli/bench/plan.h"
+#include "cli/bench/suites.h"
 #include "cli/bench/workers.h"
 
 namespace fulcrum::cli {
@@ -33,6 +34,7 @@ class KernelRun {
         config_(config_of(options, context)) {
     document_.machine = context.machine();
     document_.not_measured = plan_.not_measured;
+    if (plan_.suite) config_.min_samples = plan_.suite->least_samples;
     config_.progress = [this](const measure::Progress& progress) { show_progress(progress); };
   }
 
@@ -41,9 +43,7 @@ class KernelRun {
     // An error here is one of the record (a full disk): what was measured is still shown.
     const Status recorded = run_groups();
     context_.progress("");
-    const std::string growth =
-        options_.has("scaling") ? scaling_text(document_.results, context_.width()) : "";
-    FULCRUM_CHECK(show(document_, {format_, growth, journal_.path()}, context_));
+    FULCRUM_CHECK(show(document_, presentation(), context_));
     FULCRUM_CHECK(recorded);
     const bool stopped = interrupted();
     FULCRUM_CHECK(
@@ -55,6 +55,29 @@ class KernelRun {
   }
 
  private:
+  Presentation presentation() const {
+    Presentation result{.format = format_, .record = journal_.path()};
+    const bool scaling = options_.has("scaling");
+    std::vector<SuiteResult> results;
+    std::vector<std::pair<std::string, const Measurement*>> rows;
+    for (std::size_t i = 0; i < document_.results.size(); ++i) {
+      results.push_back({result_groups_[i], &document_.results[i]});
+      rows.emplace_back("", &document_.results[i]);
+    }
+    if (plan_.suite) {
+      const std::vector<SuiteLine> lines = suite_lines(plan_, results);
+      result.instead_of_tables = target_tables(*plan_.suite, lines, context_);
+      if (!plan_.suite->targets) result.below_the_table = claims_text(*plan_.suite, lines, context_);
+      result.more["suite"] = suite_json(plan_, lines, document_.results);
+    }
+    if (!scaling) return result;
+    const std::vector<Family> list = plan_.suite ? suite_families(results) : families(rows);
+    result.below_the_table +=
+        (result.below_the_table.empty() ? "" : "\n") + scaling_text(list, context_.width());
+    result.more["scaling"] = scaling_json(list);
+    return result;
+  }
+
   Status run_groups() {
     for (const Group& group : plan_.groups) {
       std::optional<ops::Problem> problem;  // made when the first case needs it, dropped with the group
@@ -62,34 +85,72 @@ class KernelRun {
         if (interrupted()) return {};
         FULCRUM_CHECK(run_case(group, kernel, problem));
       }
-      if (!group.baseline) continue;
-      for (const Kernel& kernel : group.kernels) {
+      for (const auto& [ours, theirs] : pairs(group)) {
         if (interrupted()) return {};
-        if (kernel.name() != group.baseline->name()) FULCRUM_CHECK(run_comparison(group, kernel, problem));
+        FULCRUM_CHECK(run_comparison(group, ours, theirs, problem));
       }
     }
     return {};
   }
 
+  using Pair = std::pair<Kernel, Kernel>;
+
+  /// What is compared with what: everything with the baseline, and the best of ours with each peer.
+  std::vector<Pair> pairs(const Group& group) const {
+    std::vector<Pair> list;
+    for (const Kernel& kernel : group.kernels) {
+      if (group.baseline && kernel.name() != group.baseline->name())
+        list.emplace_back(kernel, *group.baseline);
+    }
+    for (const Kernel& peer : group.peers) {
+      if (const auto best = fastest(group, rivals(group, peer))) list.emplace_back(*best, peer);
+    }
+    return list;
+  }
+
+  /// By the rows just measured; none when no row of them has a time.
+  std::optional<Kernel> fastest(const Group& group, const std::vector<Kernel>& kernels) const {
+    std::optional<Kernel> best;
+    double best_seconds = 0;
+    for (const Kernel& kernel : kernels) {
+      const std::string name = row_of(group, kernel).row();
+      for (std::size_t i = 0; i < document_.results.size(); ++i) {
+        const Measurement& row = document_.results[i];
+        const bool usable = result_groups_[i] == &group && row.row() == name &&
+                            row.quality != Quality::invalid && row.seconds.median > 0;
+        if (!usable || (best && row.seconds.median >= best_seconds)) continue;
+        best = kernel;
+        best_seconds = row.seconds.median;
+      }
+    }
+    return best;
+  }
+
   Status run_case(const Group& group, const Kernel& kernel, std::optional<ops::Problem>& problem) {
     const Measurement row = row_of(group, kernel);
-    if (const Measurement* finished = journal_.finished(row.row())) {
-      document_.results.push_back(*finished);
-      for (const Measurement& process : journal_.processes(row.row())) document_.processes.push_back(process);
+    const std::string key = case_key(group, row);
+    if (const Measurement* finished = journal_.finished(key)) {
+      add_result(group, *finished);
+      for (const Measurement& process : journal_.processes(key)) document_.processes.push_back(process);
       ++done_;
       return {};
     }
     std::vector<Measurement> processes;
     Result<Measurement> measured = measure_case(group, kernel, problem, processes);
     if (!measured.ok()) {
-      fail(row.row(), measured.error());
+      fail(key, measured.error());
       return {};
     }
-    FULCRUM_CHECK(journal_.add(*measured, processes));
+    FULCRUM_CHECK(journal_.add(*measured, processes, nullptr, key));
     if (measured->stop_reason != StopReason::interrupted) ++done_;
     for (Measurement& process : processes) document_.processes.push_back(std::move(process));
-    document_.results.push_back(std::move(measured).value());
+    add_result(group, std::move(measured).value());
     return {};
+  }
+
+  void add_result(const Group& group, Measurement row) {
+    document_.results.push_back(std::move(row));
+    result_groups_.push_back(&group);
   }
 
   Result<Measurement> measure_case(const Group& group, const Kernel& kernel,
@@ -111,19 +172,21 @@ class KernelRun {
     return measure::merge(processes);
   }
 
-  Status run_comparison(const Group& group, const Kernel& kernel, std::optional<ops::Problem>& problem) {
+  Status run_comparison(const Group& group, const Kernel& kernel, const Kernel& baseline,
+                        std::optional<ops::Problem>& problem) {
     Comparison planned;
     planned.a = kernel.name();
-    planned.b = group.baseline->name();
+    planned.b = baseline.name();
     planned.shape = group.shape;
     planned.regime = group.regime;
     planned.cache = group.cache;
-    if (const Comparison* finished = journal_.compared(comparison_key(planned))) {
+    const std::string inputs = ops::inputs_key(group.inputs);
+    if (const Comparison* finished = journal_.compared(comparison_key(planned, inputs))) {
       document_.comparisons.push_back(*finished);
       ++done_;
       return {};
     }
-    Result<Comparison> compared = compare(group, kernel, problem);
+    Result<Comparison> compared = compare(group, kernel, baseline, problem);
     if (!compared.ok() && compared.error().code == Code::interrupted) return {};
     Comparison comparison = planned;
     if (compared.ok()) {
@@ -137,20 +200,21 @@ class KernelRun {
       comparison.verdict = compared.error().code == Code::wrong_result ? Verdict::invalid : Verdict::not_run;
       comparison.reason = compared.error().message;
     }
-    FULCRUM_CHECK(journal_.add(comparison));
+    FULCRUM_CHECK(journal_.add(comparison, inputs));
     if (comparison.stop_reason != StopReason::interrupted) ++done_;
     document_.comparisons.push_back(std::move(comparison));
     return {};
   }
 
-  Result<Comparison> compare(const Group& group, const Kernel& kernel, std::optional<ops::Problem>& problem) {
+  Result<Comparison> compare(const Group& group, const Kernel& kernel, const Kernel& baseline,
+                             std::optional<ops::Problem>& problem) {
     FULCRUM_CHECK(make_problem(group, problem));
-    return measure::compare(kernel, *group.baseline, *problem, config_for(group));
+    return measure::compare(kernel, baseline, *problem, config_for(group));
   }
 
   Status make_problem(const Group& group, std::optional<ops::Problem>& problem) {
     if (problem) return {};
-    FULCRUM_TRY(ops::Problem made, ops::Problem::make(*group.op, group.shape));
+    FULCRUM_TRY(ops::Problem made, problem_of(group));
     problem.emplace(std::move(made));
     return {};
   }
@@ -187,6 +251,7 @@ class KernelRun {
   Journal journal_;
   measure::Config config_;
   report::BenchDocument document_;
+  std::vector<const Group*> result_groups_;  // one for each of the document's results
   std::size_t done_ = 0;
 };
 

@@ -25,7 +25,4 @@ Result<Exit> bench_commands(Request request, Context& context);
 /// `bench --self-test`.
 Result<Exit> bench_self_test(const Options& options, Context& context);
 
-/// How time grows with size against how the op's work grows, one line a kernel.
-std::string scaling_text(const std::vector<Measurement>& rows, int width);
-
 }  // namespace fulcrum::cli

@@ -94,22 +94,28 @@ std::vector<Json> case_lines(const Measurement& row, const std::vector<Measureme
   return lines;
 }
 
+std::vector<Sample> samples_from(const std::vector<Json>& sample_lines) {
+  std::vector<Sample> raw;
+  if (sample_lines.size() != 1) return raw;
+  const Json& line = sample_lines[0];
+  for (std::size_t i = 0; i < line.at("seconds").size(); ++i) {
+    const auto name = line.at("class").at(i).get<std::string>();
+    const auto phase = static_cast<std::uint8_t>(name == kClasses[0] ? 0 : name == kClasses[1] ? 1 : 2);
+    raw.push_back({line.at("seconds").at(i).get<double>(), phase, line.at("tags").at(i).get<std::uint8_t>()});
+  }
+  return raw;
+}
+
 Result<Measurement> measurement_from_lines(const std::vector<Json>& lines, std::string_view origin) {
   std::optional<Measurement> row;
   std::vector<Sample> raw;
   for (const Json& line : lines) {
     const std::string type = line.value("type", "");
     if (type == "samples") {
-      const Json& seconds = line.at("seconds");
-      const Json& classes = line.at("class");
-      const Json& tags = line.at("tags");
-      if (classes.size() != seconds.size() || tags.size() != seconds.size())
+      const std::size_t count = line.at("seconds").size();
+      if (line.at("class").size() != count || line.at("tags").size() != count)
         return bad_line(origin, "samples of unequal length");
-      for (std::size_t i = 0; i < seconds.size(); ++i) {
-        const std::string name = classes[i].get<std::string>();
-        const auto phase = static_cast<std::uint8_t>(name == kClasses[0] ? 0 : name == kClasses[1] ? 1 : 2);
-        raw.push_back({seconds[i].get<double>(), phase, tags[i].get<std::uint8_t>()});
-      }
+      raw = samples_from({line});
     } else if (type == "estimate") {
       FULCRUM_TRY(row, measurement_from_json(line.at("result"), origin));
     }

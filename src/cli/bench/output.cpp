@@ -25,7 +25,8 @@ bool shown_in_table(std::string_view flag, bool have_ceilings) {
 std::string library_cores() {
   std::string text;
   for (const Library& library : libraries()) {
-    if (library.loaded) text += fmt::format("; {} {}", library.version, library.core);
+    const std::string name = fmt::format("; {} {}", library.version, library.core);
+    if (library.loaded && text.find(name) == std::string::npos) text += name;  // several backends may have it
   }
   return text;
 }
@@ -148,11 +149,14 @@ std::string not_measured(const BenchDocument& document, Context& context) {
   return text;
 }
 
-std::string table_text(const BenchDocument& document, Context& context) {
+std::string table_text(const BenchDocument& document, const Presentation& presentation, Context& context) {
   const bool commands = !document.commands.empty();
   std::string text = header(context, !commands);
-  for (const std::string& block :
-       {sections(document, context), not_measured(document, context), flag_notes(document, context)}) {
+  const std::string tables =
+      presentation.instead_of_tables.empty()
+          ? sections(document, context)
+          : presentation.instead_of_tables + sentences(document.comparisons, false, context);
+  for (const std::string& block : {tables, not_measured(document, context), flag_notes(document, context)}) {
     if (!block.empty()) text += block + "\n";
   }
   if (!commands && !context.profile() && !document.results.empty()) {
@@ -180,11 +184,13 @@ Status check_formats(const Options& options, Context& context) {
 }
 
 Status show(const BenchDocument& document, const Presentation& presentation, Context& context) {
-  FULCRUM_CHECK(context.write_json(report::bench_json(document)));
+  Json json = report::bench_json(document);
+  for (const auto& [key, value] : presentation.more) json[key] = value;
+  FULCRUM_CHECK(context.write_json(json));
   const std::string& format = presentation.format;
   const std::string where = fmt::format("every sample is in {}", presentation.record.string());
   if (format == "table" && !context.json_owns_output()) {
-    std::string text = table_text(document, context);
+    std::string text = table_text(document, presentation, context);
     if (!presentation.below_the_table.empty()) text += presentation.below_the_table + "\n";
     context.print(text + where + "\n");
     return {};
@@ -194,7 +200,7 @@ Status show(const BenchDocument& document, const Presentation& presentation, Con
   if (format == "google-benchmark")
     context.write_output(json_text(report::google_benchmark_json(document), 1) + "\n");
   if (format == "json" && !context.json_owns_output()) {
-    context.write_output(json_text(report::bench_json(document), 1) + "\n");
+    context.write_output(json_text(json, 1) + "\n");
   }
   context.note(where);
   return {};

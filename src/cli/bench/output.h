@@ -6,6 +6,8 @@
 
 #include <fulcrum/report.h>
 
+#include <nlohmann/json.hpp>
+
 #include "cli/context.h"
 #include "cli/options.h"
 
@@ -16,9 +18,11 @@ Names format_names();
 Status check_formats(const Options& options, Context& context);
 
 struct Presentation {
-  std::string format;            // --format
-  std::string below_the_table;   // what else the table's reader wants to know
-  std::filesystem::path record;  // where the samples are
+  std::string format;                     // --format
+  std::string below_the_table = {};       // what else the table's reader wants to know
+  std::string instead_of_tables = {};     // a suite's own tables
+  std::map<std::string, Json> more = {};  // what else the document holds
+  std::filesystem::path record;           // where the samples are
 };
 Status show(const report::BenchDocument& document, const Presentation& presentation, Context& context);
 

@@ -3,11 +3,15 @@
 #include "cli/bench/plan.h"
 
 #include <fmt/format.h>
-#include <fulcrum/machine.h>
+#include <fulcrum/backends/load.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
+
+#include "cli/bench/shapes.h"
+#include "cli/bench/suites.h"
 
 namespace fulcrum::cli {
 namespace {
@@ -24,7 +28,8 @@ Result<std::vector<const ops::Op*>> chosen_ops(const Options& options) {
     for (const ops::Op* op : ops::all()) {
       if (!op->is_probe() && (suite == "all" || op->category == suite)) list.push_back(op);
     }
-    return list;
+    if (!list.empty()) return list;
+    return Error{Code::usage, fmt::format("unknown suite '{}'", suite), suggestion(suite, suite_names())};
   }
   for (const std::string& name : options.positionals()) {
     FULCRUM_TRY(const ops::Op* op, ops::find(name));
@@ -37,101 +42,14 @@ Result<std::vector<const ops::Op*>> chosen_ops(const Options& options) {
   return list;
 }
 
-/// Bytes of all buffers of one call; the problem keeps a second copy of its inputs.
-double bytes_of(const ops::Op& op, const Args& args) {
-  double bytes = 0;
-  int pointer = 0;
-  for (const ops::Slot& slot : op.slots) {
-    const bool is_pointer = slot.kind == ops::SlotKind::in || slot.kind == ops::SlotKind::out ||
-                            slot.kind == ops::SlotKind::inout;
-    if (!is_pointer) continue;
-    bytes +=
-        static_cast<double>(op.extent(args, pointer++)) * static_cast<double>(fulcrum::bytes_of(slot.dtype));
+/// Not when the command line is read: the variants of the peers are known once their module is loaded.
+Status check_variants(const Options& options) {
+  const Names known = variant_names();
+  for (const std::string& variant : options.list("variant")) {
+    if (std::find(known.begin(), known.end(), variant) == known.end())
+      return Error{Code::usage, fmt::format("unknown variant '{}'", variant), suggestion(variant, known)};
   }
-  return bytes;
-}
-
-Result<Shape> checked_shape(const ops::Op& op, std::string_view text) {
-  FULCRUM_TRY(const Shape given, parse_shape(text));
-  FULCRUM_TRY(const Shape shape, ops::complete(op, given));
-  FULCRUM_TRY(const Args args, ops::resolve(op, shape));
-  for (const ops::Slot& slot : op.slots) {
-    if (slot.kind != ops::SlotKind::dim || shape.dim(slot.name) > 0) continue;
-    return Error{
-        Code::usage,
-        fmt::format("{} with {}={} has nothing to measure", op.name, slot.name, shape.dim(slot.name)),
-        "give a size of at least 1"};
-  }
-  const double memory_bytes = static_cast<double>(machine::discover_cpu().memory_bytes);
-  const double needed_bytes = 2 * bytes_of(op, args);
-  if (memory_bytes > 0 && needed_bytes > memory_bytes) {
-    return Error{Code::environment,
-                 fmt::format("{} with {} needs {}, and this machine has {}", op.name, shape.text(),
-                             human_bytes(needed_bytes), human_bytes(memory_bytes)),
-                 "give a smaller shape"};
-  }
-  return shape;
-}
-
-/// Bytes behind one of the op's own sizes; 0 when it cannot be told.
-double bytes_of_size(const ops::Op& op, std::string_view text) {
-  const auto given = parse_shape(text);
-  if (!given.ok()) return 0;
-  const auto shape = ops::complete(op, *given);
-  if (!shape.ok()) return 0;
-  const auto args = ops::resolve(op, *shape);
-  return args.ok() ? bytes_of(op, *args) : 0;
-}
-
-/// The standard size nearest to a mebibyte: large enough for overheads to vanish, small enough for a core's cache.
-std::string middle_size(const ops::Op& op) {
-  std::string best;
-  double best_distance = INFINITY;
-  for (const std::string_view size : op.default_sizes) {
-    const double distance = std::fabs(std::log(bytes_of_size(op, size) / 0x1p20));
-    if (distance < best_distance) {
-      best_distance = distance;
-      best = size;
-    }
-  }
-  return best;
-}
-
-/// Sizes that give the same arguments as the smallest one, up to what is measured in seconds rather than minutes.
-std::vector<std::string> scaling_sizes(const ops::Op& op) {
-  constexpr double kMostBytes = 0x1p28;
-  const auto keys = [](std::string_view text) {
-    std::vector<std::string> names;
-    if (const auto shape = parse_shape(text); shape.ok()) {
-      for (const auto& [name, value] : shape->fields) names.push_back(name);
-    }
-    return names;
-  };
-  std::vector<std::string> sizes;
-  for (const std::string_view size : op.default_sizes) {
-    if (keys(size) == keys(op.default_sizes[0]) && bytes_of_size(op, size) <= kMostBytes)
-      sizes.emplace_back(size);
-  }
-  return sizes;
-}
-
-Result<std::vector<Shape>> chosen_shapes(const Options& options, const ops::Op& op) {
-  std::vector<std::string> texts = options.list("shape");
-  if (options.has("scaling") && texts.empty()) texts = scaling_sizes(op);
-  if (texts.empty() && !op.default_sizes.empty()) texts.push_back(middle_size(op));
-  if (texts.empty()) {
-    return Error{Code::usage, fmt::format("{} has no standard size", op.name), "give one with --shape"};
-  }
-  if (options.has("scaling") && texts.size() < 2) {
-    return Error{Code::usage, "--scaling needs more than one size",
-                 "repeat --shape, or leave it away for the standard sizes"};
-  }
-  std::vector<Shape> shapes;
-  for (const std::string& text : texts) {
-    FULCRUM_TRY(Shape shape, checked_shape(op, text));
-    if (std::find(shapes.begin(), shapes.end(), shape) == shapes.end()) shapes.push_back(std::move(shape));
-  }
-  return shapes;
+  return {};
 }
 
 Result<std::vector<Kernel>> chosen_kernels(const Options& options, const ops::Op& op) {
@@ -157,12 +75,43 @@ Result<std::vector<Kernel>> chosen_kernels(const Options& options, const ops::Op
   return list;
 }
 
+bool vs_peers(const Options& options) { return options.text("vs") == backends::kPeers; }
+
+/// Whether a plain run would do without the peers' module.
+bool needs_peers(const Options& options) {
+  const std::vector<std::string> backend_list = options.list("backend");
+  return vs_peers(options) || options.text("vs").starts_with(fmt::format("{}/", backends::kPeers)) ||
+         std::find(backend_list.begin(), backend_list.end(), backends::kPeers) != backend_list.end();
+}
+
+/// What stands against the peers when no backend was named: our own code, not a library's and not the baseline.
+void leave_own_kernels(std::vector<Kernel>& kernels) {
+  const auto is_own = [](const Kernel& kernel) {
+    return kernel.backend().name() == "simd" || kernel.backend().name() == "threads";
+  };
+  if (std::any_of(kernels.begin(), kernels.end(), is_own)) std::erase_if(kernels, std::not_fn(is_own));
+}
+
+Result<std::vector<Kernel>> chosen_peers(const Options& options, const ops::Op& op) {
+  if (!vs_peers(options)) return std::vector<Kernel>{};
+  FULCRUM_TRY(const backends::Backend* backend, backends::find(backends::kPeers));
+  std::vector<Kernel> peers;
+  if (!backend->available()) {
+    return Error{Code::environment, fmt::format("the peers cannot run here: {}", backend->why_not()),
+                 "docs/peers.md says how to build them for this machine"};
+  }
+  for (const fulcrum_kernel& entry : backend->kernels()) {
+    if (entry.op == op.name) peers.emplace_back(backend, &entry);
+  }
+  return peers;
+}
+
 /// --vs names a backend, a backend/variant, or a variant that only one backend has.
 Result<Kernel> chosen_baseline(const std::string& text, const ops::Op& op) {
   if (const std::size_t slash = text.find('/'); slash != std::string::npos) {
     return backends::kernel(op.name, text.substr(0, slash), text.substr(slash + 1));
   }
-  const Names backend_list = backend_names();
+  const Names backend_list = measurable_backend_names();
   const bool is_backend = std::find(backend_list.begin(), backend_list.end(), text) != backend_list.end();
   FULCRUM_TRY(std::vector<Kernel> found, backends::kernels(op.name, is_backend ? text : ""));
   if (!is_backend) std::erase_if(found, [&](const Kernel& kernel) { return kernel.variant() != text; });
@@ -181,13 +130,27 @@ Result<Kernel> chosen_baseline(const std::string& text, const ops::Op& op) {
                fmt::format("give one of {}", fmt::join(names, ", "))};
 }
 
+bool is_gpu(const Kernel& kernel) { return kernel.backend().kind() == "gpu"; }
+bool any_gpu(const std::vector<Kernel>& kernels) {
+  return std::any_of(kernels.begin(), kernels.end(), is_gpu);
+}
+
+/// A suite asks for the best there is, and the plain baseline never is.
+void leave_out_scalar(std::vector<Kernel>& kernels) {
+  const auto is_scalar = [](const Kernel& kernel) { return kernel.backend().name() == "scalar"; };
+  if (!std::all_of(kernels.begin(), kernels.end(), is_scalar)) std::erase_if(kernels, is_scalar);
+}
+
+/// A suite knows which kind of backend each of its regimes is for.
+void leave_kernels_of(Regime regime, std::vector<Kernel>& kernels) {
+  std::erase_if(kernels, [&](const Kernel& kernel) { return is_gpu(kernel) == (regime == Regime::host); });
+}
+
 Result<std::vector<Regime>> chosen_regimes(const Options& options, const std::vector<Kernel>& kernels) {
-  const bool any_gpu = std::any_of(kernels.begin(), kernels.end(),
-                                   [](const Kernel& k) { return k.backend().kind() == "gpu"; });
   std::vector<Regime> list;
   for (const std::string& text : options.list("regime")) {
     FULCRUM_TRY(const Regime regime, parse_enum<Regime>("regime", text));
-    if (regime != Regime::host && !any_gpu) {
+    if (regime != Regime::host && !any_gpu(kernels)) {
       return Error{Code::usage,
                    fmt::format("regime '{}' belongs to GPU backends, and none of them is chosen", text),
                    "CPU backends run as 'host'; `fulcrum doctor` says which backends work here"};
@@ -210,8 +173,25 @@ Result<std::vector<Cache>> chosen_caches(const Options& options) {
 
 bool same_kernel(const Kernel& a, const Kernel& b) { return a.name() == b.name(); }
 
+/// Leaves the peers that take the shape and have a rival, and measures those as rows of their own too.
+void settle_peers(Plan& plan, Group& group, const Args& args) {
+  std::erase_if(group.peers,
+                [&](const Kernel& peer) { return !peer.supports(args) || rivals(group, peer).empty(); });
+  if (group.peers.empty()) {
+    Measurement row = row_of(group, group.kernels[0]);
+    row.backend = backends::kPeers;
+    row.variant = "*";
+    plan.not_measured.push_back(
+        {row.row(), "no peer takes this shape on as many threads", "", Code::unsupported});
+  }
+  for (const Kernel& peer : group.peers) {
+    const auto same = [&](const Kernel& kernel) { return same_kernel(kernel, peer); };
+    if (std::none_of(group.kernels.begin(), group.kernels.end(), same)) group.kernels.push_back(peer);
+  }
+}
+
 /// Adds a group, leaving out the kernels that do not take the shape.
-Status add_group(Plan& plan, Group group) {
+Status add_group(Plan& plan, Group group, bool with_peers) {
   FULCRUM_TRY(const Args args, ops::resolve(*group.op, group.shape));
   if (group.baseline) {
     const auto same = [&](const Kernel& kernel) { return same_kernel(kernel, *group.baseline); };
@@ -224,36 +204,88 @@ Status add_group(Plan& plan, Group group) {
         {row_of(group, kernel).row(), "the kernel does not take this shape", "", Code::unsupported});
     return true;
   });
-  if (!group.kernels.empty()) plan.groups.push_back(std::move(group));
+  if (with_peers && !group.kernels.empty()) settle_peers(plan, group, args);
+  if (group.kernels.empty()) return {};
+  // The same call in two roles of a suite is measured once.
+  for (Group& known : plan.groups) {
+    const bool same = known.op == group.op && known.shape == group.shape && known.inputs == group.inputs &&
+                      known.regime == group.regime && known.cache == group.cache;
+    if (!same || group.roles.empty()) continue;
+    known.roles.insert(known.roles.end(), group.roles.begin(), group.roles.end());
+    return {};
+  }
+  plan.groups.push_back(std::move(group));
   return {};
+}
+
+Result<ops::InputTexts> chosen_inputs(const Options& options, const ops::Op& op) {
+  ops::InputTexts inputs;
+  for (const std::string& text : options.list("input")) {
+    FULCRUM_TRY(auto input, ops::parse_input(text));
+    inputs.insert_or_assign(std::move(input.first), std::move(input.second));
+  }
+  FULCRUM_CHECK(ops::check_inputs(op, inputs));
+  return inputs;
 }
 
 Status plan_op(Plan& plan, const Options& options, const ops::Op& op) {
   FULCRUM_TRY(const std::vector<Shape> shapes, chosen_shapes(options, op));
-  FULCRUM_TRY(const std::vector<Kernel> kernels, chosen_kernels(options, op));
-  FULCRUM_TRY(const std::vector<Regime> regimes, chosen_regimes(options, kernels));
+  Group like;
+  FULCRUM_TRY(like.inputs, chosen_inputs(options, op));
+  return plan_shapes(plan, options, op, shapes, like);
+}
+
+}  // namespace
+
+Status plan_shapes(Plan& plan, const Options& options, const ops::Op& op, const std::vector<Shape>& shapes,
+                   const Group& like) {
+  FULCRUM_TRY(std::vector<Kernel> kernels, chosen_kernels(options, op));
+  FULCRUM_TRY(const std::vector<Kernel> peers, chosen_peers(options, op));
+  if (vs_peers(options) && !options.has("backend")) leave_own_kernels(kernels);
+  if (plan.suite && !options.has("backend")) leave_out_scalar(kernels);
+  FULCRUM_TRY(std::vector<Regime> regimes, chosen_regimes(options, kernels));
+  if (plan.suite && !options.has("regime") && any_gpu(kernels))
+    regimes.insert(regimes.end(), plan.suite->regimes.begin(), plan.suite->regimes.end());
   FULCRUM_TRY(const std::vector<Cache> caches, chosen_caches(options));
   std::optional<Kernel> baseline;
-  if (options.has("vs")) {
+  if (options.has("vs") && !vs_peers(options)) {
     FULCRUM_TRY(baseline, chosen_baseline(options.text("vs"), op));
   }
   for (const Shape& shape : shapes) {
     for (const Regime regime : regimes) {
       for (const Cache cache : caches) {
-        FULCRUM_CHECK(add_group(plan, Group{&op, shape, regime, cache, kernels, baseline}));
+        Group group{&op, shape, regime, cache, kernels, baseline, peers, like.inputs, like.roles};
+        if (plan.suite) leave_kernels_of(regime, group.kernels);
+        FULCRUM_CHECK(add_group(plan, std::move(group), vs_peers(options)));
       }
     }
   }
   return {};
 }
 
-}  // namespace
-
 std::size_t Plan::cases() const {
   std::size_t count = 0;
   for (const Group& group : groups)
-    count += group.kernels.size() + (group.baseline ? group.kernels.size() - 1 : 0);
+    count += group.kernels.size() + (group.baseline ? group.kernels.size() - 1 : 0) + group.peers.size();
   return count;
+}
+
+std::vector<Kernel> rivals(const Group& group, const Kernel& peer) {
+  std::vector<Kernel> list, same_precision;
+  for (const Kernel& kernel : group.kernels) {
+    const bool alike = (kernel.threads() > 1) == (peer.threads() > 1);
+    if (!alike || kernel.backend().kind() == backends::kPeerKind) continue;
+    list.push_back(kernel);
+    if (kernel.precision() == peer.precision()) same_precision.push_back(kernel);
+  }
+  return same_precision.empty() ? list : same_precision;
+}
+
+Names measurable_backend_names() {
+  Names names = backend_names();
+  const std::string peers(backends::kPeers);
+  if (std::find(names.begin(), names.end(), peers) == names.end()) names.push_back(peers);
+  return names;
 }
 
 Names suite_names() {
@@ -263,6 +295,7 @@ Names suite_names() {
     if (!op->is_probe() && std::find(names.begin(), names.end(), category) == names.end())
       names.push_back(category);
   }
+  for (std::string& name : shipped_suites()) names.push_back(std::move(name));
   return names;
 }
 
@@ -285,9 +318,21 @@ Measurement row_of(const Group& group, const Kernel& kernel) {
   return row;
 }
 
-std::string comparison_key(const Comparison& comparison) {
-  return fmt::format("{} vs {} {} {} {}", comparison.a, comparison.b, comparison.shape.text(),
-                     to_string(comparison.regime), to_string(comparison.cache));
+std::string case_key(const Group& group, const Measurement& row) {
+  const std::string inputs = ops::inputs_key(group.inputs);
+  return inputs.empty() ? row.row() : fmt::format("{}/inputs:{}", row.row(), inputs);
+}
+
+std::string comparison_key(const Comparison& comparison, std::string_view inputs) {
+  return fmt::format("{} vs {} {} {} {}{}{}", comparison.a, comparison.b, comparison.shape.text(),
+                     to_string(comparison.regime), to_string(comparison.cache), inputs.empty() ? "" : " ",
+                     inputs);
+}
+
+Result<ops::Problem> problem_of(const Group& group) {
+  FULCRUM_TRY(ops::Problem problem, ops::Problem::make(*group.op, group.shape));
+  FULCRUM_CHECK(ops::fill_inputs(problem, group.inputs));
+  return problem;
 }
 
 measure::Config config_of(const Options& options, Context& context) {
@@ -301,8 +346,16 @@ measure::Config config_of(const Options& options, Context& context) {
 
 Result<Plan> make_plan(const Options& options) {
   FULCRUM_CHECK(backends::check_environment());
-  FULCRUM_TRY(const auto chosen, chosen_ops(options));
+  std::vector<const ops::Op*> chosen;
+  if (!asks_for_suite(options)) {
+    if (options.has("row"))
+      return Error{Code::usage, "--row chooses among the rows of a suite", "give the suite with --suite"};
+    FULCRUM_TRY(chosen, chosen_ops(options));
+  }
+  if (needs_peers(options)) FULCRUM_CHECK(backends::load(backends::kPeers));
+  FULCRUM_CHECK(check_variants(options));
   Plan plan;
+  if (asks_for_suite(options)) FULCRUM_CHECK(plan_suite(plan, options));
   for (const ops::Op* op : chosen) FULCRUM_CHECK(plan_op(plan, options, *op));
   if (!plan.groups.empty()) return plan;
   return Error{Code::usage, "no kernel takes the shape asked for", "give another --shape or --backend"};

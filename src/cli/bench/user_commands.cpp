@@ -149,7 +149,7 @@ class CommandRun {
     const auto begin = std::chrono::steady_clock::now();
     const Status recorded = run_all();
     context_.progress("");
-    FULCRUM_CHECK(show(document_, {format_, "", journal_.path()}, context_));
+    FULCRUM_CHECK(show(document_, {.format = format_, .record = journal_.path()}, context_));
     FULCRUM_CHECK(recorded);
     const double wall_seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

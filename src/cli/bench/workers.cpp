@@ -50,24 +50,29 @@ Result<std::filesystem::path> own_program() {
 
 std::vector<std::string> worker_command(const std::string& program, const Group& group,
                                         const backends::Kernel& kernel, const measure::Config& config) {
-  return {program,
-          "bench",
-          std::string(group.op->name),
-          "--shape",
-          group.shape.text(),
-          "--backend",
-          std::string(kernel.backend().name()),
-          "--variant",
-          std::string(kernel.variant()),
-          "--regime",
-          std::string(to_string(group.regime)),
-          "--cache",
-          std::string(to_string(group.cache)),
-          "--budget",
-          fmt::format("{}", config.budget_seconds),
-          "--precision",
-          fmt::format("{}", config.precision),
-          "--worker"};
+  std::vector<std::string> words = {program,
+                                    "bench",
+                                    std::string(group.op->name),
+                                    "--shape",
+                                    group.shape.text(),
+                                    "--backend",
+                                    std::string(kernel.backend().name()),
+                                    "--variant",
+                                    std::string(kernel.variant()),
+                                    "--regime",
+                                    std::string(to_string(group.regime)),
+                                    "--cache",
+                                    std::string(to_string(group.cache)),
+                                    "--budget",
+                                    fmt::format("{}", config.budget_seconds),
+                                    "--precision",
+                                    fmt::format("{}", config.precision),
+                                    "--worker"};
+  for (const auto& [name, text] : group.inputs) {
+    words.emplace_back("--input");
+    words.push_back(fmt::format("{}={}", name, text));
+  }
+  return words;
 }
 
 Result<Measurement> run_worker(const std::vector<std::string>& command, const ProcessOptions& process) {
@@ -84,7 +89,7 @@ Result<Measurement> run_worker(const std::vector<std::string>& command, const Pr
 Result<Exit> work(const Options& options, Context& context) {
   FULCRUM_TRY(const Plan plan, make_plan(options));
   const Group& group = plan.groups[0];
-  FULCRUM_TRY(ops::Problem problem, ops::Problem::make(*group.op, group.shape));
+  FULCRUM_TRY(ops::Problem problem, problem_of(group));
   measure::Config config = config_of(options, context);
   config.regime = group.regime;
   config.cache = group.cache;

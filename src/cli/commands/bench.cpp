@@ -22,8 +22,8 @@ Names names() {
 }
 
 // Options that mean something for only one of the two things bench measures.
-constexpr std::string_view kForOps[] = {"shape", "backend", "variant",   "regime", "cache",
-                                        "vs",    "suite",   "processes", "ledger", "scaling"};
+constexpr std::string_view kForOps[] = {"shape", "backend",   "variant", "regime",  "cache", "vs",
+                                        "suite", "processes", "ledger",  "scaling", "input", "row"};
 constexpr std::string_view kForCommands[] = {"warmup", "prepare", "parameter-scan", "ignore-failure"};
 
 Status check_combination(const Options& options) {
@@ -116,14 +116,15 @@ Command bench() {
             .value = "NAME",
             .help = "measure on this backend (default: every available one)",
             .list = true,
-            .choices = backend_names,
+            .choices = measurable_backend_names,
             .what = "backend"},
            {.name = "variant",
             .value = "NAME",
             .help = "measure this variant only (default: every one)",
             .list = true,
             .choices = variant_names,
-            .what = "variant"},
+            .what = "variant",
+            .open = true},
            {.name = "regime",
             .value = "NAME",
             .help = "where the data is before and after a call; CPU backends know host only",
@@ -138,15 +139,24 @@ Command bench() {
             .what = "cache state"},
            {.name = "vs",
             .value = "BASELINE",
-            .help =
-                "compare every row with this backend, backend/variant or variant, interleaved call by call",
-            .choices = backend_names,
+            .help = "compare every row with this backend, backend/variant or variant, interleaved call by "
+                    "call; `peers`: our best kernel with every library that has the op",
+            .choices = measurable_backend_names,
             .open = true},
            {.name = "suite",
             .value = "NAME",
-            .help = "measure a set of ops: all, or those of one category",
+            .help =
+                "measure the rows of a suite (docs/suites.md), shipped or a file such as ./my.json, on every "
+                "backend but scalar; or a set of ops: all, or those of one category",
             .choices = suite_names,
-            .what = "suite"},
+            .what = "suite",
+            .open = true},
+           {.name = "row", .value = "NAME", .help = "only this row of the suite", .list = true},
+           {.name = "input",
+            .value = "NAME=TEXT",
+            .help = "describe an input instead of drawing it, such as x='constant 0.1' (docs/suites.md has "
+                    "the words)",
+            .repeat = true},
            {.name = "budget",
             .value = "SECONDS",
             .help = "the most that one case may take; with --self-test the most for all of it, there 540",
@@ -167,7 +177,8 @@ Command bench() {
             .at_least = 1},
            {.name = "ledger", .help = "split GPU calls into their phases", .kind = Kind::flag},
            {.name = "scaling",
-            .help = "measure all standard sizes (or every --shape) and fit how time grows",
+            .help = "measure all standard sizes (or every --shape, or the sweeps of a suite) and fit how "
+                    "time grows",
             .kind = Kind::flag},
            {.name = "warmup",
             .value = "N",
@@ -215,6 +226,9 @@ Command bench() {
                     "one size on two backends"},
                    {"fulcrum bench dot --scaling --cache warm,cold",
                     "how time grows with size, data in cache and not"},
+                   {"fulcrum bench sigmoid --shape n=100000 --vs peers",
+                    "our best against Eigen, oneDNN and whatever else has the op"},
+                   {"fulcrum bench --suite production", "a suite: flags, targets, claims, and what to do"},
                    {"fulcrum bench softmax --json result.json", "the same numbers for a script"},
                    {"fulcrum bench -- ./old input.txt -- ./new input.txt", "two commands, interleaved"},
                    {"fulcrum bench --parameter-scan threads 1 8 -- ./program --threads {threads}",

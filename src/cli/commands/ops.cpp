@@ -4,6 +4,7 @@
 // The matrix op x backend x variant, and one op in detail.
 #include <fmt/format.h>
 #include <fulcrum/backends.h>
+#include <fulcrum/backends/load.h>
 #include <fulcrum/ops.h>
 #include <fulcrum/report.h>
 
@@ -56,7 +57,18 @@ Json kernel_json(const backends::Kernel& kernel) {
               {"source_hash", kernel.source_hash()}};
 }
 
-Result<Json> op_json(const ops::Op& op) {
+/// What runs the op, and with --peers what else could (docs/peers.md).
+Result<std::vector<backends::Kernel>> kernels_of(const ops::Op& op, bool with_peers) {
+  FULCRUM_TRY(std::vector<backends::Kernel> list, backends::kernels(op.name));
+  if (!with_peers) return list;
+  FULCRUM_TRY(const backends::Backend* peers, backends::find(backends::kPeers));
+  for (const fulcrum_kernel& entry : peers->kernels()) {
+    if (entry.op == op.name) list.emplace_back(peers, &entry);
+  }
+  return list;
+}
+
+Result<Json> op_json(const ops::Op& op, const std::vector<backends::Kernel>& kernels) {
   Json json{{"name", op.name}, {"summary", op.summary}, {"category", op.category}};
   json["slots"] = Json::array();
   for (const ops::Slot& slot : op.slots) {
@@ -67,7 +79,6 @@ Result<Json> op_json(const ops::Op& op) {
     json["slots"].push_back(std::move(entry));
   }
   json["default_sizes"] = op.default_sizes;
-  FULCRUM_TRY(const auto kernels, backends::kernels(op.name));
   json["kernels"] = Json::array();
   for (const backends::Kernel& kernel : kernels) json["kernels"].push_back(kernel_json(kernel));
   return json;
@@ -138,11 +149,13 @@ std::string details(const ops::Op& op, const std::vector<backends::Kernel>& kern
 
 Result<Exit> run(const Options& options, Context& context) {
   FULCRUM_CHECK(backends::check_environment());
+  const bool with_peers = options.has("peers");
+  if (with_peers) FULCRUM_CHECK(backends::load(backends::kPeers));
   Json document{{"schema", "fulcrum.ops/1"}, {"ops", Json::array()}};
   if (!options.positionals().empty()) {
     FULCRUM_TRY(const ops::Op* op, ops::find(options.positionals()[0]));
-    FULCRUM_TRY(const auto kernels, backends::kernels(op->name));
-    FULCRUM_TRY(Json entry, op_json(*op));
+    FULCRUM_TRY(const auto kernels, kernels_of(*op, with_peers));
+    FULCRUM_TRY(Json entry, op_json(*op, kernels));
     document["ops"].push_back(std::move(entry));
     context.print(details(*op, kernels, context.colour()));
     FULCRUM_CHECK(context.write_json(document));
@@ -151,9 +164,9 @@ Result<Exit> run(const Options& options, Context& context) {
   Table table = matrix();
   for (const ops::Op* op : ops::all()) {
     if (op->is_probe()) continue;
-    FULCRUM_TRY(const auto kernels, backends::kernels(op->name));
+    FULCRUM_TRY(const auto kernels, kernels_of(*op, with_peers));
     add_kernels(table, *op, kernels, false);
-    FULCRUM_TRY(Json entry, op_json(*op));
+    FULCRUM_TRY(Json entry, op_json(*op, kernels));
     document["ops"].push_back(std::move(entry));
   }
   table.fold();
@@ -178,6 +191,9 @@ Command ops() {
           "every run, also with any number of threads, or on any backend. With the name of an "
           "op: its arguments, its standard sizes and the work of one call.",
       .positionals = {{.name = "OP", .help = "show this op in detail", .choices = op_names, .what = "op"}},
+      .options = {{.name = "peers",
+                   .help = "list other projects' libraries too, which `bench --vs peers` compares with",
+                   .kind = Kind::flag}},
       .examples = {{"fulcrum ops", "the matrix"}, {"fulcrum ops softmax", "one op in detail"}},
       .run = run,
   };

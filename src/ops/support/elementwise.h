@@ -7,7 +7,9 @@
 
 #include <fulcrum/ops/elementwise.h>
 
+#include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 namespace fulcrum::ops {
 
@@ -26,17 +28,28 @@ inline std::vector<std::string_view> vector_sizes() {
   return {"n=1000", "n=10000", "n=100000", "n=1000000", "n=16777216", "n=268435456"};
 }
 
-/// A unary op: kTruth is its fp64 value, kUlps the error it may show (0: exactly rounded), and the costs are those
-/// of one element.
-template <double (*kTruth)(double), int kUlps>
+/// What a unary op may be off: nothing, or so many units in the last place.
+inline double exact(double) { return 0; }
+template <int kUlps>
+double within_ulps(double truth) {
+  return ulps(kUlps, truth);
+}
+
+/// The truth of a unary op: kTruth(x) or kTruth(args, x) is its fp64 value, kAllowed(truth) the error it may show.
+template <auto kTruth, double (*kAllowed)(double)>
 void unary_reference(const Args& args, int, std::span<const std::int64_t> index, Truth* truth) {
   const auto* x = args.in<float>(0);
   for (std::size_t i = 0; i < index.size(); ++i) {
-    truth[i].value = kTruth(x[index[i]]);
-    truth[i].allowed = kUlps > 0 ? ulps(kUlps, truth[i].value) : 0;
+    if constexpr (std::is_invocable_v<decltype(kTruth), double>) {
+      truth[i].value = kTruth(x[index[i]]);
+    } else {
+      truth[i].value = kTruth(args, x[index[i]]);
+    }
+    truth[i].allowed = kAllowed(truth[i].value);
   }
 }
 
+/// Work of a unary op by what one element costs.
 template <int kFlops, int kSlots>
 Work unary_work(const Args& args) {
   const auto n = static_cast<double>(args.dim[0]);
@@ -48,7 +61,10 @@ Work unary_work(const Args& args) {
               .link_out_bytes = 4 * n};
 }
 
-/// Everything of a unary op but its name, formula, reference, work and symbols.
+/// A parameter as kernels see it.
+inline float parameter(const Args& args, int number) { return static_cast<float>(args.scalar[number].f); }
+
+/// Everything of a unary op but its name, formula, reference, work and symbols; parameters are further slots.
 inline Op unary() {
   return Op{
       .category = "streaming",

@@ -216,8 +216,17 @@ std::span<std::byte> Problem::buffer(int slot) {
 }
 
 void Problem::adopt_inputs() {
-  state_->drawn = false;
-  state_->remember();
+  State& state = *state_;
+  std::uint64_t before = 0, after = 0;
+  for (const State::Pointer& pointer : state.pointers) before = 31 * before + pointer.hash;
+  state.drawn = false;
+  state.remember();
+  for (const State::Pointer& pointer : state.pointers) after = 31 * after + pointer.hash;
+  // What was prepared may hold the old inputs; what the caller put in its place is the caller's.
+  if (before == after || !state.op->prepare || state.args.prepared != state.prepared.get()) return;
+  if (state.prepare().ok()) return;
+  state.prepared.reset();  // kernels then prepare for themselves, or refuse the call
+  state.args.prepared = state.truth_args.prepared = nullptr;
 }
 
 void Problem::reset() {

@@ -4,7 +4,7 @@
 // From names to slot numbers and back: shapes are completed and checked here, once, so that no string reaches a
 // timed call.
 #include <fmt/format.h>
-#include <fulcrum/ops.h>
+#include <fulcrum/ops/pixel_entropy.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +14,7 @@ namespace fulcrum::ops {
 namespace {
 
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+constexpr std::string_view kWindow = "W", kWindowRule = "w_rule", kAutomatic = "auto";
 
 bool is_pointer(SlotKind kind) {
   return kind == SlotKind::in || kind == SlotKind::out || kind == SlotKind::inout;
@@ -120,6 +121,28 @@ Status check_keys(const Op& op, const Shape& shape) {
   return {};
 }
 
+/// W=auto is another way to ask for w_rule=auto, where an op has that choice.
+Shape with_window_rule(const Op& op, Shape shape) {
+  const bool has_rule = std::any_of(op.slots.begin(), op.slots.end(),
+                                    [](const Slot& slot) { return slot.name == kWindowRule; });
+  const Shape::Value automatic = std::string(kAutomatic);
+  const Shape::Value* window = shape.find(kWindow);
+  const Shape::Value* rule = shape.find(kWindowRule);
+  if (!has_rule || !window || *window != automatic || (rule && *rule != automatic)) return shape;
+  std::erase_if(shape.fields, [](const auto& field) { return field.first == kWindow; });
+  shape.set(kWindowRule, automatic);
+  return shape;
+}
+
+/// The window in a completed shape is the one that is used, so that whoever prints the shape reports it.
+void settle_window(Shape& shape) {
+  const Shape::Value* rule = shape.find(kWindowRule);
+  if (!rule || *rule != Shape::Value(std::string(kAutomatic)) || !shape.find("h") || !shape.find("w")) return;
+  std::int64_t pixels = 0;
+  if (__builtin_mul_overflow(shape.dim("h"), shape.dim("w"), &pixels)) pixels = kLargest;
+  shape.set(kWindow, automatic_window(pixels));
+}
+
 }  // namespace
 
 Slot in(std::string_view name, Fill fill, DType dtype) {
@@ -160,8 +183,9 @@ Slot choice(std::string_view name, std::vector<std::string_view> choices) {
   return Slot{.kind = SlotKind::choice, .name = name, .optional = true, .choices = std::move(choices)};
 }
 
-Result<Shape> complete(const Op& op, const Shape& shape) {
-  FULCRUM_CHECK(check_keys(op, shape));
+Result<Shape> complete(const Op& op, const Shape& given_shape) {
+  FULCRUM_CHECK(check_keys(op, given_shape));
+  const Shape shape = with_window_rule(op, given_shape);
   Shape result;
   result.dtype = shape.dtype;
   for (const Slot& slot : op.slots) {
@@ -174,6 +198,7 @@ Result<Shape> complete(const Op& op, const Shape& shape) {
     FULCRUM_TRY(Shape::Value value, convert(op, slot, given ? *given : default_of(slot)));
     result.fields.emplace_back(slot.name, std::move(value));
   }
+  settle_window(result);
   return result;
 }
 

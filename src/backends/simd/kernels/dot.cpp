@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dot: chunks of 4096 elements, each summed in 64 lanes whatever the vector length, so that instruction sets with
-// fma give the same bits; the lanes meet in a fixed tree, the chunks in index order in fp64.
+// fma give the same bits; the lanes meet in a fixed tree, the chunks in index order in fp64. Long vectors are read at
+// several places at once, a chunk each, which memory answers faster; that changes no sum.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/kernels/dot.cpp"
 #include <fulcrum/ops/dot.h>
@@ -58,10 +59,60 @@ double sum_chunk(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, std::
   return static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum[0])));
 }
 
+// Chunks summed at once, as far as their accumulators fit into registers, and the group they are spread over: of a
+// number that is no power of two, so that they do not all fall on the same cache sets.
+constexpr std::size_t kAtOnce = HWY_TARGET <= HWY_AVX3 ? 4 : 1;
+constexpr std::int64_t kGroup = 60;
+
+/// Sums of kAtOnce whole chunks, `stride` chunks apart, to sums[0], sums[stride], ...
+HWY_INLINE void sum_spread(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, std::int64_t stride,
+                           double* sums) {
+  const Float d;
+  Floats sum[kAtOnce][kParts];
+  HWY_UNROLL(64)
+  for (auto& chunk : sum) {
+    HWY_UNROLL(64)
+    for (auto& part : chunk) part = hn::Zero(d);
+  }
+  for (std::int64_t i = 0; i < ops::kDotChunk; i += kSumLanes) {
+    HWY_UNROLL(64)
+    for (std::size_t c = 0; c < kAtOnce; ++c) {
+      HWY_UNROLL(64)
+      for (std::size_t p = 0; p < kParts; ++p) {
+        const auto at =
+            static_cast<std::size_t>(i + static_cast<std::int64_t>(c) * stride * ops::kDotChunk) + p * kLanes;
+        sum[c][p] = hn::MulAdd(hn::LoadU(d, a + at), hn::LoadU(d, b + at), sum[c][p]);
+      }
+    }
+  }
+  HWY_UNROLL(64)
+  for (std::size_t c = 0; c < kAtOnce; ++c) {
+    fold<kParts / 2>(sum[c]);
+    sums[static_cast<std::int64_t>(c) * stride] =
+        static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum[c][0])));
+  }
+}
+
+/// Sums of a group of whole chunks.
+void sum_group(const float* a, const float* b, double* sums) {
+  constexpr std::int64_t kStride = kGroup / static_cast<std::int64_t>(kAtOnce);
+  for (std::int64_t c = 0; c < kStride; ++c) {
+    sum_spread(a + c * ops::kDotChunk, b + c * ops::kDotChunk, kStride, sums + c);
+  }
+}
+
 /// Sums of the chunks [begin, end), in order and in fp64; also each one to `parts` where that is not null.
 double dot_chunks(const fulcrum_args& a, std::int64_t begin, std::int64_t end, double* parts) {
   double sum = 0;
-  for (std::int64_t chunk = begin; chunk < end; ++chunk) {
+  std::int64_t chunk = begin;
+  for (; kAtOnce > 1 && chunk + kGroup <= end && (chunk + kGroup) * ops::kDotChunk <= a.dim[0];
+       chunk += kGroup) {
+    double group[kGroup];
+    sum_group(a.in<float>(0) + chunk * ops::kDotChunk, a.in<float>(1) + chunk * ops::kDotChunk, group);
+    for (const double part : group) sum += part;
+    if (parts) std::copy_n(group, kGroup, parts + chunk);
+  }
+  for (; chunk < end; ++chunk) {
     const std::int64_t first = chunk * ops::kDotChunk;
     const auto n = static_cast<std::size_t>(std::min(ops::kDotChunk, a.dim[0] - first));
     const double part = sum_chunk(a.in<float>(0) + first, a.in<float>(1) + first, n);

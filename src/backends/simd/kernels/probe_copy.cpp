@@ -6,43 +6,12 @@
 #define HWY_TARGET_INCLUDE "backends/simd/kernels/probe_copy.cpp"
 #include <hwy/foreach_target.h>
 
-#include "backends/simd/probe.h"
-#include "backends/simd/streaming-inl.h"
+#include "backends/simd/elementwise-inl.h"
 
-HWY_BEFORE_NAMESPACE();
-namespace fulcrum::backends::simd::HWY_NAMESPACE {
-namespace {
-
+FULCRUM_MAP_BEGIN
 struct Same {
   HWY_INLINE Floats operator()(Floats x) const { return x; }
 };
+FULCRUM_MAP_END
 
-void sweep_copy(const fulcrum_args& a, std::int64_t begin, std::int64_t end, bool stream) {
-  const OneInput input{a.in<float>(0) + begin};
-  float* y = a.out<float>(1) + begin;
-  const auto n = static_cast<std::size_t>(end - begin);
-  for (std::int64_t pass = 0; pass < a.scalar[0].i; ++pass) {
-    stream ? stream_elements(input, y, n, Same()) : map_elements(input, y, n, Same());
-    end_of_call();
-  }
-}
-
-}  // namespace
-}  // namespace fulcrum::backends::simd::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace fulcrum::backends::simd {
-
-HWY_EXPORT(sweep_copy);
-
-static void sweep(const fulcrum_args& a, std::int64_t begin, std::int64_t end, bool stream) {
-  HWY_DYNAMIC_DISPATCH(sweep_copy)(a, begin, end, stream);
-}
-
-namespace kernels {
-std::span<const fulcrum_kernel> probe_copy() { return sweep_kernels<sweep>(); }
-}  // namespace kernels
-
-}  // namespace fulcrum::backends::simd
-#endif
+FULCRUM_PROBE_KERNEL(probe_copy, OneInput, Same)

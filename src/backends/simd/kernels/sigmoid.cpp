@@ -6,40 +6,12 @@
 #define HWY_TARGET_INCLUDE "backends/simd/kernels/sigmoid.cpp"
 #include <hwy/foreach_target.h>
 
-#include "backends/simd/elementwise.h"
-#include "backends/simd/math-inl.h"
-#include "backends/simd/streaming-inl.h"
+#include "backends/simd/elementwise-inl.h"
 
-HWY_BEFORE_NAMESPACE();
-namespace fulcrum::backends::simd::HWY_NAMESPACE {
-namespace {
-
-struct Map {
+FULCRUM_MAP_BEGIN
+struct Sigmoid {
   HWY_INLINE Floats operator()(Floats x) const { return sigmoid(x); }
 };
+FULCRUM_MAP_END
 
-void cover_sigmoid(const fulcrum_args& a, std::int64_t begin, std::int64_t end, std::int64_t count,
-                   bool stream) {
-  map_unary(a, begin, end, count, stream, Map());
-}
-
-}  // namespace
-}  // namespace fulcrum::backends::simd::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace fulcrum::backends::simd {
-
-HWY_EXPORT(cover_sigmoid);
-
-static void cover(const fulcrum_args& a, std::int64_t begin, std::int64_t end, std::int64_t count,
-                  bool stream) {
-  (HWY_DYNAMIC_DISPATCH(cover_sigmoid))(a, begin, end, count, stream);
-}
-
-namespace kernels {
-std::span<const fulcrum_kernel> sigmoid() { return unary_kernels<cover>(1); }
-}  // namespace kernels
-
-}  // namespace fulcrum::backends::simd
-#endif
+FULCRUM_UNARY_KERNEL(sigmoid, Sigmoid, 1)

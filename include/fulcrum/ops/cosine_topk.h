@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// How cosine_topk falls into pieces, and the order of its results as one integer: every kernel keeps the k largest
+// keys, so all of them agree on equal scores and on NaN.
+#pragma once
+
+#include <fulcrum/ops.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace fulcrum::ops {
+
+inline constexpr std::int64_t kTopkMost = 1024;  // k
+/// Piece b * row_chunks + c is queries 64 b .. against the rows of chunk c. Many queries need few chunks of rows to
+/// occupy many threads, and each chunk costs a list of k keys a query.
+inline constexpr std::int64_t kTopkQueries = 64;
+inline constexpr std::int64_t kTopkRows = 64;  // rows of a chunk are a multiple of it
+inline constexpr std::int64_t kTopkPieces = 64;
+
+struct TopkSplit {
+  std::int64_t query_blocks = 0, row_chunks = 0, chunk_rows = 0;
+};
+inline TopkSplit topk_split(std::int64_t queries, std::int64_t rows) {
+  const auto divide_up = [](std::int64_t value, std::int64_t by) { return value / by + (value % by != 0); };
+  if (queries == 0 || rows == 0) return {};
+  const std::int64_t query_blocks = divide_up(queries, kTopkQueries);
+  const std::int64_t blocks = divide_up(rows, kTopkRows);
+  const std::int64_t chunk_blocks = divide_up(blocks, divide_up(kTopkPieces, query_blocks));
+  return TopkSplit{query_blocks, divide_up(blocks, chunk_blocks), chunk_blocks * kTopkRows};
+}
+
+/// A score and its row: the larger key is the better result. Scores descend, equal ones (0 and -0 too) by lower row,
+/// NaN comes last.
+using TopkKey = std::uint64_t;
+inline TopkKey topk_key(float score, std::int64_t row) {
+  const auto bits = std::bit_cast<std::uint32_t>(score + 0.0F);
+  const std::uint32_t order = score != score ? 0 : bits & 0x80000000U ? ~bits : bits | 0x80000000U;
+  return TopkKey{order} << 32 | static_cast<std::uint32_t>(~row);
+}
+inline std::int32_t topk_row(TopkKey key) {
+  return static_cast<std::int32_t>(~static_cast<std::uint32_t>(key));
+}
+inline float topk_score(TopkKey key) {
+  const auto order = static_cast<std::uint32_t>(key >> 32);
+  if (order == 0) return std::bit_cast<float>(0x7FC00000U);
+  return std::bit_cast<float>(order & 0x80000000U ? order & 0x7FFFFFFFU : ~order);
+}
+
+/// The best k keys so far in memory of the caller: `words[0]` counts them, then come the keys as a heap whose first
+/// is the worst. Piece (b, c) leaves that of query q at word (q * row_chunks + c) * (k + 1) of the scratch memory;
+/// a list with count 0 adds nothing, so a run of chunks may share one list.
+class TopkList {
+ public:
+  TopkList(TopkKey* words, std::int64_t k) : words_(words), k_(static_cast<TopkKey>(k)) {}
+  void clear() { words_[0] = 0; }
+  bool full() const { return words_[0] == k_; }
+  /// Keys up to this one cannot enter any more.
+  TopkKey worst() const { return full() ? words_[1] : 0; }
+  /// Scores up to this one cannot enter with a row after all others; below every score while there is room.
+  float worst_score() const { return full() && words_[1] >> 32 != 0 ? topk_score(words_[1]) : -2.0F; }
+  void offer(TopkKey key) {
+    TopkKey* first = words_ + 1;
+    if (full()) {
+      if (key <= words_[1]) return;
+      std::pop_heap(first, first + k_, std::greater<>());
+      first[k_ - 1] = key;
+      std::push_heap(first, first + k_, std::greater<>());
+    } else {
+      first[words_[0]++] = key;
+      std::push_heap(first, first + words_[0], std::greater<>());
+    }
+  }
+  void merge(const TopkKey* other) {
+    for (TopkKey i = 0; i < other[0]; ++i) offer(other[1 + i]);
+  }
+  /// The results in order. Ends the heap.
+  void write(std::int32_t* ids, float* scores) {
+    std::sort(words_ + 1, words_ + 1 + words_[0], std::greater<>());
+    for (TopkKey i = 0; i < words_[0]; ++i) {
+      ids[i] = topk_row(words_[1 + i]);
+      scores[i] = topk_score(words_[1 + i]);
+    }
+    words_[0] = 0;
+  }
+
+ private:
+  TopkKey* words_;
+  TopkKey k_;
+};
+
+}  // namespace fulcrum::ops

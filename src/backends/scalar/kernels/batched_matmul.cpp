@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// batched_matmul: tiles of each entry's output, one row at a time, k outermost inside, so that B is read along its
+// rows.
+#include <fulcrum/ops/batched_matmul.h>
+
+#include "backends/scalar/common.h"
+
+namespace fulcrum::backends::scalar::kernels {
+namespace {
+
+enum Pointer { kA, kB, kC };
+enum Dim { kBatch, kM, kN, kK, kRightSides };
+
+void tile_row(const fulcrum_args& args, std::int64_t entry, std::int64_t row, std::int64_t first,
+              std::int64_t width) {
+  const std::int64_t m = args.dim[kM], n = args.dim[kN], k = args.dim[kK];
+  const float* a = args.in<float>(kA) + (entry * m + row) * k;
+  const float* b = args.in<float>(kB) + (args.dim[kRightSides] == 1 ? 0 : entry * k * n) + first;
+  float sums[ops::kMatmulTileColumns] = {};
+  for (std::int64_t p = 0; p < k; ++p, b += n) {
+    for (std::int64_t j = 0; j < width; ++j) sums[j] += a[p] * b[j];
+  }
+  std::copy(sums, sums + width, args.out<float>(kC) + (entry * m + row) * n + first);
+}
+
+void partial(const fulcrum_args* a, std::int32_t, std::int64_t begin, std::int64_t end, void*) {
+  const std::int64_t m = a->dim[kM], n = a->dim[kN];
+  const std::int64_t across = (n + ops::kMatmulTileColumns - 1) / ops::kMatmulTileColumns;
+  const std::int64_t each = ops::matmul_tiles(m, n);
+  for (std::int64_t piece = begin; piece < end; ++piece) {
+    const std::int64_t row = piece % each / across * ops::kMatmulTileRows;
+    const std::int64_t column = piece % across * ops::kMatmulTileColumns;
+    for (std::int64_t i = row; i < std::min(row + ops::kMatmulTileRows, m); ++i) {
+      tile_row(*a, piece / each, i, column, std::min(ops::kMatmulTileColumns, n - column));
+    }
+  }
+}
+
+fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
+  const std::int64_t pieces = a->dim[kBatch] * ops::matmul_tiles(a->dim[kM], a->dim[kN]);
+  for (std::int64_t i = 0; i < count; ++i) partial(a, 0, 0, pieces, nullptr);
+  return done();
+}
+
+}  // namespace
+
+std::span<const fulcrum_kernel> batched_matmul() {
+  static const fulcrum_kernel kernels[] = {make_kernel(1, run, partial)};
+  return kernels;
+}
+
+}  // namespace fulcrum::backends::scalar::kernels

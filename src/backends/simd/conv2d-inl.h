@@ -1,0 +1,235 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows of a convolution on vectors of neighbouring outputs. Four rows of outputs share the input rows they read; the
+// taps of an output stay one chain of fma in row-major order, and those in the padding are skipped, so the bits are
+// those of the scalar kernel. What becomes of a vector of n outputs is the caller's business: store(v, row, column, n,
+// done), where the first `done` lanes, if any, were stored before.
+// Included once per instruction set.
+#include <fulcrum/ops/conv2d.h>
+
+#include <algorithm>
+
+#include "backends/simd/fused-inl.h"
+
+#if defined(FULCRUM_BACKENDS_SIMD_CONV2D_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FULCRUM_BACKENDS_SIMD_CONV2D_INL_H_
+#undef FULCRUM_BACKENDS_SIMD_CONV2D_INL_H_
+#else
+#define FULCRUM_BACKENDS_SIMD_CONV2D_INL_H_
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace fulcrum::backends::simd::HWY_NAMESPACE {
+
+inline constexpr std::int64_t kStep = kLanes;  // outputs of a vector
+inline constexpr int kConvRows = 4;
+
+/// The lanes of a vector that begins `first` lanes left of an image row of `width` pixels.
+struct InsideLanes {
+  std::size_t first, last;
+  HWY_INLINE InsideLanes(std::int64_t outside, std::int64_t width)
+      : first(static_cast<std::size_t>(std::clamp<std::int64_t>(outside, 0, kStep))),
+        last(static_cast<std::size_t>(std::clamp<std::int64_t>(outside + width, 0, kStep))) {}
+  HWY_INLINE hn::Mask<Float> mask() const {
+    const Float d;
+    return hn::AndNot(hn::FirstN(d, first), hn::FirstN(d, last));
+  }
+  /// Those lanes from memory, 0 in the others.
+  HWY_INLINE Floats load(const float* from) const {
+    const Float d;
+#if HWY_TARGET <= HWY_AVX2
+    return hn::MaskedLoad(mask(), d, from);
+#else
+    HWY_ALIGN float lanes[kLanes] = {};
+    for (std::size_t i = first; i < last; ++i) lanes[i] = from[i];
+    return hn::Load(d, lanes);
+#endif
+  }
+};
+
+/// Keeps g++ from folding a load into each fma that uses it: a vector that straddles two cache lines would be fetched
+/// anew for every row of outputs.
+HWY_INLINE Floats in_register(Floats v) {
+#if HWY_TARGET == HWY_AVX3
+  __asm__("" : "+v"(v.raw));
+#elif HWY_TARGET == HWY_AVX2
+  __asm__("" : "+x"(v.raw));
+#endif
+  return v;
+}
+
+/// a * b + c where the mask is set, c elsewhere.
+HWY_INLINE Floats fused_where(hn::Mask<Float> mask, Floats a, Floats b, Floats c) {
+#if HWY_TARGET == HWY_AVX3
+  return Floats{_mm512_mask3_fmadd_ps(a.raw, b.raw, c.raw, mask.raw)};
+#else
+  return hn::IfThenElse(mask, fused(a, b, c), c);
+#endif
+}
+
+/// The kernel's weights as vectors: in registers for a kernel of known size, from memory else.
+template <int kKernel>
+struct Weights {
+  explicit HWY_INLINE Weights(const float* k) {
+    HWY_UNROLL(9)
+    for (int t = 0; t < kKernel * kKernel; ++t) all[t] = hn::Set(Float(), k[t]);
+  }
+  HWY_INLINE Floats at(std::int64_t i, std::int64_t, std::int64_t j) const { return all[i * kKernel + j]; }
+  Floats all[kKernel * kKernel];
+};
+template <>
+struct Weights<0> {
+  explicit HWY_INLINE Weights(const float* from) : k(from) {}
+  HWY_INLINE Floats at(std::int64_t i, std::int64_t kw, std::int64_t j) const {
+    return hn::Set(Float(), k[i * kw + j]);
+  }
+  const float* k;
+};
+
+/// One row of taps for kRows rows of outputs: input row q is tap row q - r of output row r.
+template <int kRows, int kVectors, int kKernel, bool kMasked>
+struct TapRow {
+  const ops::Conv2d& g;
+  const Weights<kKernel>& weights;
+  std::int64_t taps;     // tap rows
+  std::int64_t outside;  // lanes of the first vector that lie left of the image, under tap column 0
+
+  /// kAll: each output row has this tap row.
+  template <bool kAll>
+  HWY_INLINE void add(const float* HWY_RESTRICT from, std::int64_t q, Floats (&sum)[kRows][kVectors]) const {
+    const Float d;
+    const std::int64_t kw = kKernel > 0 ? kKernel : g.kw;
+    HWY_UNROLL(3)
+    for (std::int64_t j = 0; j < kw; ++j) {
+      HWY_UNROLL(4)
+      for (int v = 0; v < kVectors; ++v) {
+        const InsideLanes lanes(outside - j, g.w);
+        const auto x = in_register(kMasked ? lanes.load(from + j) : hn::LoadU(d, from + j + v * kStep));
+        HWY_UNROLL(4)
+        for (int r = 0; r < kRows; ++r) {
+          const std::int64_t i = q - r;
+          if (!kAll && (i < 0 || i >= taps)) continue;
+          const auto weight = weights.at(i, kw, j);
+          sum[r][v] = kMasked ? fused_where(lanes.mask(), weight, x, sum[r][v]) : fused(weight, x, sum[r][v]);
+        }
+      }
+    }
+  }
+};
+
+/// kRows x kVectors vectors of outputs from (row, column) on; `from` is the pixel under their first tap, `taps` how
+/// many tap rows there are. kMasked: some lanes have taps left or right of the image. kKernel: a kernel of so many
+/// rows and columns; 0: any.
+template <int kRows, int kVectors, int kKernel, bool kMasked, class Store>
+HWY_INLINE void conv_tile(const ops::Conv2d& g, const float* from, const Weights<kKernel>& weights,
+                          std::int64_t taps, std::int64_t row, std::int64_t column, const Store& store,
+                          std::int64_t done) {
+  static_assert(kVectors == 1 || !kMasked);
+  if (kKernel > 0) taps = kKernel;
+  const TapRow<kRows, kVectors, kKernel, kMasked> tap_row{g, weights, taps, g.pad_x - column};
+  Floats sum[kRows][kVectors];
+  HWY_UNROLL(4)
+  for (int r = 0; r < kRows; ++r) {
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(Float());
+  }
+  if constexpr (kKernel > 0) {
+    const std::int64_t pitch = g.w;
+    HWY_UNROLL(6)
+    for (int q = 0; q < kKernel + kRows - 1; ++q, from += pitch) tap_row.template add<false>(from, q, sum);
+  } else {
+    std::int64_t q = 0;
+    for (; q < kRows - 1; ++q) tap_row.template add<false>(from + q * g.w, q, sum);
+    for (; q < taps; ++q) tap_row.template add<true>(from + q * g.w, q, sum);
+    for (; q < taps + kRows - 1; ++q) tap_row.template add<false>(from + q * g.w, q, sum);
+  }
+  const std::size_t n = kMasked ? static_cast<std::size_t>(std::min(kStep, g.wo - column)) : kLanes;
+  HWY_UNROLL(4)
+  for (int r = 0; r < kRows; ++r) {
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) store(sum[r][v], row + r, column + v * kStep, n, done - v * kStep);
+  }
+}
+
+/// kRows rows of outputs with stride_x = 1; `from` is the image row under the first tap row.
+template <int kRows, int kKernel, class Store>
+HWY_NOINLINE void conv_row(const ops::Conv2d& g, const float* from, const float* k, std::int64_t taps,
+                           std::int64_t row, const Store& store) {
+  constexpr int kVectors = kRows > 1 ? 2 : 4;
+  const Weights<kKernel> weights(k);
+  const std::int64_t last = g.w + g.pad_x - g.kw + 1;  // outputs before it have no tap right of the image
+  constexpr std::int64_t kWidth = kVectors * kStep;
+  for (std::int64_t column = 0; column < g.wo;) {
+    // Without padding the last tile moves left until it fits, and does some outputs again.
+    const bool moved = g.pad_x == 0 && column + kWidth > last && last >= kWidth;
+    if (moved || (column >= g.pad_x && column + kWidth <= last)) {
+      const std::int64_t start = moved ? last - kWidth : column;
+      conv_tile<kRows, kVectors, kKernel, false>(g, from + start - g.pad_x, weights, taps, row, start, store,
+                                                 column - start);
+      column = start + kWidth;
+    } else {
+      conv_tile<kRows, 1, kKernel, true>(g, from + column - g.pad_x, weights, taps, row, column, store, 0);
+      column += kStep;
+    }
+  }
+}
+
+/// One row of outputs with stride_x > 1: pixels are gathered; outputs with taps outside are taken one by one.
+template <class Store>
+HWY_NOINLINE void conv_row_strided(const ops::Conv2d& g, const float* x, const float* k, std::int64_t row,
+                                   std::int64_t first_tap, std::int64_t last_tap, const Store& store) {
+  const Float d;
+  const hn::RebindToSigned<Float> di;
+  const bool gathers = g.stride_x <= (std::int64_t{1} << 24);
+  const auto index =
+      hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<std::int32_t>(gathers ? g.stride_x : 0)));
+  const float* from = x + (row * g.stride_y - g.pad_y) * g.w - g.pad_x;
+  for (std::int64_t column = 0; column < g.wo;) {
+    const std::int64_t left = column * g.stride_x;
+    const std::int64_t right = (column + kStep - 1) * g.stride_x + g.kw;
+    if (!gathers || left < g.pad_x || column + kStep > g.wo || right - g.pad_x > g.w) {
+      store(hn::Set(d, ops::conv2d_at(g, x, k, row, column)), row, column, 1, 0);
+      ++column;
+      continue;
+    }
+    auto sum = hn::Zero(d);
+    for (std::int64_t i = first_tap; i < last_tap; ++i) {
+      for (std::int64_t j = 0; j < g.kw; ++j) {
+        const auto pixels = hn::GatherIndex(d, from + i * g.w + left + j, index);
+        sum = fused(hn::Set(d, k[i * g.kw + j]), pixels, sum);
+      }
+    }
+    store(sum, row, column, kLanes, 0);
+    column += kStep;
+  }
+}
+
+/// Output rows [begin, end) of one image.
+template <class Store>
+HWY_NOINLINE void conv_rows(const ops::Conv2d& g, const float* x, const float* k, std::int64_t begin,
+                            std::int64_t end, const Store& store) {
+  const bool plain = g.stride_y == 1 && g.stride_x == 1;
+  for (std::int64_t row = begin; row < end;) {
+    const std::int64_t top = row * g.stride_y - g.pad_y;
+    if (plain && top >= 0 && row + kConvRows <= end && top + kConvRows - 1 + g.kh <= g.h) {
+      const auto rows =
+          g.kh == 3 && g.kw == 3 ? conv_row<kConvRows, 3, Store> : conv_row<kConvRows, 0, Store>;
+      rows(g, x + top * g.w, k, g.kh, row, store);
+      row += kConvRows;
+      continue;
+    }
+    const std::int64_t first = std::max<std::int64_t>(0, -top), last = std::min(g.kh, g.h - top);
+    if (g.stride_x == 1) {
+      conv_row<1, 0>(g, x + (top + first) * g.w, k + first * g.kw, last - first, row, store);
+    } else {
+      conv_row_strided(g, x, k, row, first, last, store);
+    }
+    ++row;
+  }
+}
+
+}  // namespace fulcrum::backends::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,320 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of rows with queries and the scores they become, for every kernel that compares vectors by their cosine.
+// A tile takes several rows and queries at once, so that a loaded vector is used more than once. Each product is one
+// accumulator and one tree over its lanes whatever the tile it falls into, so bits depend on row and query alone.
+#include <fulcrum/ops/cosine.h>
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "backends/simd/half-inl.h"
+
+#if defined(FULCRUM_BACKENDS_SIMD_COSINE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FULCRUM_BACKENDS_SIMD_COSINE_INL_H_
+#undef FULCRUM_BACKENDS_SIMD_COSINE_INL_H_
+#else
+#define FULCRUM_BACKENDS_SIMD_COSINE_INL_H_
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace fulcrum::backends::simd::HWY_NAMESPACE {
+
+// Squares of the norms that are trusted: [2^-50, 2^50].
+inline constexpr float kSmallestSquare = 0x1p-100F;
+inline constexpr float kLargestSquare = 0x1p100F;
+inline constexpr float kSmallestInverse = 0x1p-50F;
+inline constexpr float kLargestInverse = 0x1p50F;
+
+// Tiles by registers: 24 accumulators of 32, or 8 of 16. One query alone needs more rows to hide the latency of fma.
+#if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON
+inline constexpr std::size_t kTileQueries = 6;
+inline constexpr std::size_t kSquareQueries = 4;
+inline constexpr std::size_t kLoneRows = 8;
+#else
+inline constexpr std::size_t kTileQueries = 2;
+inline constexpr std::size_t kSquareQueries = 1;
+inline constexpr std::size_t kLoneRows = 4;
+#endif
+inline constexpr std::size_t kTileRows = 4;
+inline constexpr std::size_t kLoneAhead = 32;  // rows
+
+/// Rows that no core can keep in its share of the last cache: measured, fetching ahead costs a fifth below this size
+/// and gains a third far above it.
+inline constexpr std::int64_t kFarBytes = std::int64_t{16} << 20;
+
+/// The four sums over the lanes of four vectors of f32 or i32, in order. All take the same tree.
+template <class D, class V = hn::Vec<D>, class T = hn::TFromD<D>>
+HWY_INLINE void store_four_sums(D d, V a, V b, V c, V e, T* to) {
+#if HWY_TARGET == HWY_SCALAR
+  (void)d;
+  to[0] = hn::GetLane(a);
+  to[1] = hn::GetLane(b);
+  to[2] = hn::GetLane(c);
+  to[3] = hn::GetLane(e);
+#else
+  const hn::RepartitionToWide<D> pairs;
+  // In each block of four lanes: a0+a2 b0+b2 a1+a3 b1+b3, and the same of c and e.
+  const auto ab = hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
+  const auto ce = hn::Add(hn::InterleaveLower(d, c, e), hn::InterleaveUpper(d, c, e));
+  const auto low = hn::BitCast(d, hn::InterleaveLower(pairs, hn::BitCast(pairs, ab), hn::BitCast(pairs, ce)));
+  const auto high =
+      hn::BitCast(d, hn::InterleaveUpper(pairs, hn::BitCast(pairs, ab), hn::BitCast(pairs, ce)));
+  const auto blocks = hn::Add(low, high);
+#if HWY_TARGET <= HWY_AVX3
+  const hn::Half<D> half;
+  const hn::Half<decltype(half)> quarter;
+  const auto two = hn::Add(hn::LowerHalf(half, blocks), hn::UpperHalf(half, blocks));
+  hn::StoreU(hn::Add(hn::LowerHalf(quarter, two), hn::UpperHalf(quarter, two)), quarter, to);
+#elif HWY_TARGET == HWY_AVX2
+  const hn::Half<D> half;
+  hn::StoreU(hn::Add(hn::LowerHalf(half, blocks), hn::UpperHalf(half, blocks)), half, to);
+#else
+  hn::StoreU(blocks, d, to);
+#endif
+#endif
+}
+
+/// The sums of kRows vectors to kRows floats.
+template <std::size_t kRows, class D, class T>
+HWY_INLINE void store_sums(D d, const hn::Vec<D>* sum, T* to) {
+  static_assert(kRows == 1 || kRows % 4 == 0);
+  if constexpr (kRows == 1) {
+    HWY_ALIGN T four[4];
+    store_four_sums(d, sum[0], sum[0], sum[0], sum[0], four);
+    to[0] = four[0];
+  } else {
+    HWY_UNROLL(2)
+    for (std::size_t i = 0; i < kRows; i += 4) {
+      store_four_sums(d, sum[i], sum[i + 1], sum[i + 2], sum[i + 3], to + i);
+    }
+  }
+}
+
+struct Whole {
+  std::size_t at;
+  HWY_INLINE Floats operator()(const float* from) const { return hn::LoadU(Float(), from + at); }
+  HWY_INLINE Floats operator()(const std::uint16_t* from) const { return load_halves(from + at); }
+};
+struct First {
+  std::size_t at, n;
+  HWY_INLINE Floats operator()(const float* from) const { return load_first(from + at, n); }
+  HWY_INLINE Floats operator()(const std::uint16_t* from) const { return load_first_halves(from + at, n); }
+};
+
+/// Row i . query j in sum[j * kRows + i], then the squares of the rows.
+template <std::size_t kRows, std::size_t kQueries, bool kSquares>
+constexpr std::size_t kSums = kRows*(kQueries + kSquares);
+
+/// One vector of each row and query.
+template <std::size_t kRows, std::size_t kQueries, bool kSquares, class Row, class Load>
+HWY_INLINE void add_products(const Row* rows, const float* queries, std::size_t n, Load load,
+                             Floats (&sum)[kSums<kRows, kQueries, kSquares>]) {
+  Floats t[kRows];
+  HWY_UNROLL(8)
+  for (std::size_t i = 0; i < kRows; ++i) t[i] = load(rows + i * n);
+  HWY_UNROLL(6)
+  for (std::size_t j = 0; j < kQueries; ++j) {
+    const auto q = load(queries + j * n);
+    HWY_UNROLL(8)
+    for (std::size_t i = 0; i < kRows; ++i) sum[j * kRows + i] = hn::MulAdd(t[i], q, sum[j * kRows + i]);
+  }
+  if constexpr (kSquares) {
+    HWY_UNROLL(8)
+    for (std::size_t i = 0; i < kRows; ++i) {
+      sum[kRows * kQueries + i] = hn::MulAdd(t[i], t[i], sum[kRows * kQueries + i]);
+    }
+  }
+}
+
+/// Rows to fetch into the cache while a tile is computed: `rows` of them from `first` on, or kRows when that is known
+/// beforehand.
+template <class Row>
+struct Ahead {
+  const Row* first = nullptr;
+  std::size_t rows = 0;
+  template <std::size_t kRows>
+  HWY_INLINE void fetch(std::size_t k, std::size_t n) const {
+    constexpr std::size_t kLine = 64 / sizeof(Row);
+    if (kLanes < kLine && k % kLine != 0) return;
+    if constexpr (kRows > 0) {
+      HWY_UNROLL(8)
+      for (std::size_t i = 0; i < kRows; ++i) __builtin_prefetch(first + i * n + k, 0, 2);
+    } else {
+      for (std::size_t i = 0; i < rows; ++i) __builtin_prefetch(first + i * n + k, 0, 2);
+    }
+  }
+};
+
+/// out[j * stride + i] = row i . query j, and squares[i] = row i . row i where wanted.
+template <std::size_t kRows, std::size_t kQueries, bool kSquares, bool kFetchAll = false, class Row>
+HWY_NOINLINE void multiply(const Row* rows, const float* queries, std::size_t n, float* out,
+                           std::size_t stride, float* squares, Ahead<Row> ahead) {
+  Floats sum[kSums<kRows, kQueries, kSquares>];
+  HWY_UNROLL(24)
+  for (auto& s : sum) s = hn::Zero(Float());
+  std::size_t k = 0;
+  if (ahead.rows > 0) {
+    for (; k + kLanes <= n; k += kLanes) {
+      ahead.template fetch<kFetchAll ? kRows : 0>(k, n);
+      add_products<kRows, kQueries, kSquares>(rows, queries, n, Whole{k}, sum);
+    }
+  }
+  for (; k + kLanes <= n; k += kLanes)
+    add_products<kRows, kQueries, kSquares>(rows, queries, n, Whole{k}, sum);
+  if (k < n) add_products<kRows, kQueries, kSquares>(rows, queries, n, First{k, n - k}, sum);
+  HWY_UNROLL(6)
+  for (std::size_t j = 0; j < kQueries; ++j) store_sums<kRows>(Float(), sum + j * kRows, out + j * stride);
+  if constexpr (kSquares) store_sums<kRows>(Float(), sum + kRows * kQueries, squares);
+}
+
+/// A block of rows against some queries: out[j * stride + i] = row i . query j.
+template <class Row>
+struct Products {
+  const Row* rows;
+  std::size_t row_count;
+  const float* queries;
+  std::size_t query_count;
+  std::size_t n;  // elements of each
+  float* out;
+  std::size_t stride;
+  float* squares;         // of the rows, which are f32 then; null: not wanted
+  std::size_t next_rows;  // rows after this block that will be wanted next
+  bool far;               // the rows lie in memory, beyond all caches
+
+  /// Queries [q, q + kQueries) with all rows. Tile number `share` of `shares` fetches its part of the next block.
+  template <std::size_t kRows, std::size_t kQueries, bool kSquares, bool kLone = false>
+  void tile_column(std::size_t q, std::size_t share, std::size_t shares) const {
+    const std::size_t from = std::min(share, shares) * kRows / shares;
+    const std::size_t to = std::min(share + 1, shares) * kRows / shares;
+    // Several queries leave time to fetch the whole next block. One query is as fast as memory: it fetches only what
+    // no cache holds, and not far ahead.
+    const std::size_t distance = kLone ? kLoneAhead : row_count;
+    const std::size_t end = next_rows == 0 || (kLone && !far) ? 0 : row_count + next_rows;
+    float* const target = out + q * stride;
+    std::size_t at = 0;
+    for (; at + kRows <= row_count; at += kRows) {
+      Ahead<Row> ahead;
+      if (at + distance + kRows <= end) ahead = {rows + (at + distance + from) * n, to - from};
+      multiply<kRows, kQueries, kSquares, kLone>(rows + at * n, queries + q * n, n, target + at, stride,
+                                                 kSquares ? squares + at : nullptr, ahead);
+    }
+    for (; at < row_count; ++at) {
+      multiply<1, kQueries, kSquares>(rows + at * n, queries + q * n, n, target + at, stride,
+                                      kSquares ? squares + at : nullptr, Ahead<Row>{});
+    }
+  }
+
+  void run() const {
+    if (query_count == 1 && !squares) return tile_column<kLoneRows, 1, false, true>(0, 0, 1);
+    const std::size_t shares = (query_count + kTileQueries - 1) / kTileQueries;
+    std::size_t q = 0, share = 0;
+    if constexpr (std::is_same_v<Row, float>) {
+      if (query_count == 1) return tile_column<kLoneRows, 1, true, true>(0, 0, 1);
+      if (squares && query_count >= kSquareQueries) {
+        tile_column<kTileRows, kSquareQueries, true>(q, share++, shares);
+        q += kSquareQueries;
+      } else if (squares) {
+        tile_column<kTileRows, 1, true>(q++, share++, shares);
+      }
+    }
+    for (; q + kTileQueries <= query_count; q += kTileQueries)
+      tile_column<kTileRows, kTileQueries, false>(q, share++, shares);
+    if constexpr (kTileQueries > 4) {
+      if (q + 4 <= query_count) tile_column<kTileRows, 4, false>(q, share++, shares), q += 4;
+      if (q + 2 <= query_count) tile_column<kTileRows, 2, false>(q, share++, shares), q += 2;
+    }
+    for (; q < query_count; ++q) tile_column<kTileRows, 1, false>(q, share++, shares);
+  }
+};
+
+/// q . q in as many accumulators as hide the latency of an fma: a single query has no others to overlap with.
+HWY_INLINE float square_of(const float* q, std::size_t n) {
+  constexpr std::size_t kParts = 8;
+  Floats sum[kParts];
+  HWY_UNROLL(8)
+  for (auto& part : sum) part = hn::Zero(Float());
+  std::size_t k = 0;
+  for (; k + kParts * kLanes <= n; k += kParts * kLanes) {
+    HWY_UNROLL(8)
+    for (std::size_t i = 0; i < kParts; ++i) {
+      const auto v = Whole{k + i * kLanes}(q);
+      sum[i] = hn::MulAdd(v, v, sum[i]);
+    }
+  }
+  for (; k < n; k += kLanes) {
+    const auto v = k + kLanes <= n ? Whole{k}(q) : First{k, n - k}(q);
+    sum[0] = hn::MulAdd(v, v, sum[0]);
+  }
+  const auto low = hn::Add(hn::Add(sum[0], sum[1]), hn::Add(sum[2], sum[3]));
+  const auto high = hn::Add(hn::Add(sum[4], sum[5]), hn::Add(sum[6], sum[7]));
+  return hn::GetLane(hn::SumOfLanes(Float(), hn::Add(low, high)));
+}
+
+HWY_INLINE bool is_safe_square(float square) { return square >= kSmallestSquare && square <= kLargestSquare; }
+
+/// Where the scores of one query with consecutive rows come from.
+struct Scores {
+  const float* query;
+  float query_square;
+  const float* rows;
+  std::size_t n;
+  const float* squares;  // of the rows; or null, then
+  const float* inverse;  // 1 / |row|; or null: rows have length 1
+  float* values;         // products on entry, scores on return
+  std::size_t count;
+
+  /// values[i] /= |query| |row|, within -1 and 1. NaN compares false and stays. What fp32 cannot carry is redone.
+  void finish() const {
+    const Float d;
+    const auto one = hn::Set(d, 1.0F);
+    const bool good_query = is_safe_square(query_square);
+    for (std::size_t at = 0; at < count; at += kLanes) {
+      const std::size_t lanes = std::min(kLanes, count - at);
+      auto good = hn::FirstN(d, kLanes);
+      auto score = scaled(at, lanes, good);
+      score = hn::IfThenElse(hn::Gt(score, one), one, score);
+      score = hn::IfThenElse(hn::Lt(score, hn::Neg(one)), hn::Neg(one), score);
+      lanes == kLanes ? hn::StoreU(score, d, values + at) : store_first(score, values + at, lanes);
+      if (good_query && hn::AllTrue(d, good)) continue;
+      HWY_ALIGN float flag[kLanes];
+      hn::Store(hn::IfThenElseZero(good, one), d, flag);
+      for (std::size_t i = 0; i < lanes; ++i) {
+        if (good_query && flag[i] != 0) continue;
+        values[at + i] = ops::cosine_score(query, rows + (at + i) * n, static_cast<std::int64_t>(n));
+      }
+    }
+  }
+
+ private:
+  static HWY_INLINE Floats load(const float* from, std::size_t lanes) {
+    return lanes == kLanes ? hn::LoadU(Float(), from) : load_first(from, lanes);
+  }
+  static HWY_INLINE hn::Mask<Float> within(Floats value, float low, float high) {
+    return hn::And(hn::Ge(value, set_all(low)), hn::Le(value, set_all(high)));
+  }
+  static HWY_INLINE Floats set_all(float value) { return hn::Set(Float(), value); }
+
+  HWY_INLINE Floats scaled(std::size_t at, std::size_t lanes, hn::Mask<Float>& good) const {
+    const auto product = load(values + at, lanes);
+    const auto norm = set_all(std::sqrt(query_square));
+    good = hn::Le(hn::Abs(product), set_all(kLargestSquare));
+    if (squares) {
+      const auto square = load(squares + at, lanes);
+      good = hn::And(good, within(square, kSmallestSquare, kLargestSquare));
+      return hn::Div(product, hn::Mul(norm, hn::Sqrt(square)));
+    }
+    const auto score = hn::Div(product, norm);
+    if (!inverse) return score;
+    const auto known = load(inverse + at, lanes);
+    good = hn::And(good, within(known, kSmallestInverse, kLargestInverse));
+    return hn::Mul(score, known);
+  }
+};
+
+}  // namespace fulcrum::backends::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

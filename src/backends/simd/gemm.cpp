@@ -1,0 +1,324 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Matrix products by register tiles. Every element is one chain of fmas over k
+// in index order, however the work is blocked: a tile picks its sums up from C where the last block of k left them.
+// Small products read A and B in place; larger ones copy a block of B into panels of one tile's width, so that the
+// inner loop walks memory and TLB in sequence.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/simd/gemm.cpp"
+#include <fulcrum/ops/matmul.h>
+#include <hwy/foreach_target.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "backends/simd/gemm.h"
+#include "backends/simd/math-inl.h"
+#include "backends/simd/workspace.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fulcrum::backends::simd::HWY_NAMESPACE {
+namespace {
+
+// Accumulators, the row of B and one broadcast of A fill the register file: 8 * 3 + 3 + 1 of 32 with AVX-512, 6 * 2 +
+// 2 + 1 of 16 elsewhere.
+constexpr std::size_t kTileRows = HWY_TARGET <= HWY_AVX3 ? 8 : 6;
+constexpr std::size_t kTileVectors = HWY_TARGET <= HWY_AVX3 ? 3 : 2;
+constexpr std::size_t kTileColumns = kTileVectors * kLanes;
+
+// Sizes by trial on cores with 32 KiB of L1 and 1 MiB of L2: the copied block of B and the rows of A that meet it
+// stay in L2, and a panel (kBlockDepth by one tile) is read in sequence, which the prefetcher hides. A's rows are
+// copied apart by a line more than their length: a power of two apart they would fall into the same cache sets.
+constexpr std::size_t kBlockDepth = 256;
+constexpr std::size_t kBlockColumns = 8 * kTileColumns;
+constexpr std::size_t kBlockRows = 12 * kTileRows;
+constexpr std::size_t kRowStride = kBlockDepth + 16;
+
+// Copying pays when B is much larger than the L1 cache and its panels meet more than one tile of rows.
+constexpr std::size_t kInPlaceElements = 16 * 1024;
+// With few rows B is read once, from far away: take a handful of its rows at a time, along their length.
+constexpr std::size_t kFewRowsDepth = 16;
+
+/// Where a tile's sums go; its last vector has `last` columns. `far`: ask for their lines early, since they are
+/// written only at the end. Small products have them near, and would lose by asking.
+struct Sums {
+  float* data;
+  std::size_t stride;
+  std::size_t last;
+  bool far;
+};
+
+HWY_INLINE Floats load_lanes(const float* from, std::size_t n) {
+  return n == kLanes ? hn::LoadU(Float(), from) : load_first(from, n);
+}
+HWY_INLINE void store_lanes(Floats v, float* to, std::size_t n) {
+  n == kLanes ? hn::StoreU(v, Float(), to) : store_first(v, to, n);
+}
+
+/// How the last vector of a tile is read from B: as a whole, or only its first lanes, since B ends there. Where those
+/// are half of them or less, half a vector does, at half the cost.
+enum class End { whole, cut, half };
+
+#if HWY_TARGET <= HWY_AVX3
+using Narrow = hn::Half<Float>;
+using Narrows = hn::Vec<Narrow>;
+/// The compiler must not see that v is a broadcast, or it loads its value twice.
+HWY_INLINE Narrows narrow(Floats& v) {
+  __asm__("" : "+v"(v.raw));
+  return hn::LowerHalf(Narrow(), v);
+}
+#else
+using Narrow = Float;
+using Narrows = Floats;
+HWY_INLINE Narrows narrow(Floats& v) { return v; }
+#endif
+
+/// C = (first ? 0 : C) + A[kRows, depth] * B[depth, columns], the columns being kVectors vectors, the last as kEnd
+/// says.
+template <std::size_t kRows, std::size_t kVectors, End kEnd>
+HWY_INLINE void tile(const Matrix& a, const Matrix& b, const Sums& c, std::size_t depth, bool first) {
+  const Float d;
+  const Narrow dn;
+  constexpr bool kHalf = kEnd == End::half;
+  constexpr std::size_t kFull = kVectors - kHalf;
+  constexpr std::size_t kAtEnd = (kVectors - 1) * kLanes;
+  const auto mask = hn::FirstN(dn, c.last);
+  Floats sum[kRows][kFull + (kFull == 0)];
+  Narrows end[kRows];
+  if (c.far) {
+    constexpr std::size_t kLine = 16;
+    for (std::size_t i = 0; i < kRows; ++i) {
+      for (std::size_t j = 0; j < kVectors * kLanes; j += kLine)
+        __builtin_prefetch(c.data + i * c.stride + j, 1);
+    }
+  }
+  HWY_UNROLL(16)
+  for (std::size_t i = 0; i < kRows; ++i) {
+    float* at = c.data + i * c.stride;
+    HWY_UNROLL(4)
+    for (std::size_t v = 0; v < kFull; ++v) {
+      sum[i][v] = first ? hn::Zero(d) : load_lanes(at + v * kLanes, v + 1 < kVectors ? kLanes : c.last);
+    }
+    if constexpr (kHalf) end[i] = first ? hn::Zero(dn) : hn::MaskedLoad(mask, dn, at + kAtEnd);
+  }
+  for (std::size_t k = 0; k < depth; ++k) {
+    const float* from = b.data + k * b.stride;
+    Floats right[kFull + (kFull == 0)];
+    Narrows right_end;
+    HWY_UNROLL(4)
+    for (std::size_t v = 0; v < kFull; ++v) {
+      const bool cut = v + 1 == kVectors && kEnd == End::cut;
+      right[v] = cut ? load_first(from + v * kLanes, c.last) : hn::LoadU(d, from + v * kLanes);
+    }
+    if constexpr (kHalf) right_end = hn::MaskedLoad(mask, dn, from + kAtEnd);
+    HWY_UNROLL(16)
+    for (std::size_t i = 0; i < kRows; ++i) {
+      auto left = hn::Set(d, a.data[i * a.stride + k]);
+      if constexpr (kHalf) end[i] = hn::MulAdd(narrow(left), right_end, end[i]);
+      HWY_UNROLL(4)
+      for (std::size_t v = 0; v < kFull; ++v) sum[i][v] = hn::MulAdd(left, right[v], sum[i][v]);
+    }
+  }
+  HWY_UNROLL(16)
+  for (std::size_t i = 0; i < kRows; ++i) {
+    float* at = c.data + i * c.stride;
+    HWY_UNROLL(4)
+    for (std::size_t v = 0; v < kFull; ++v) {
+      store_lanes(sum[i][v], at + v * kLanes, v + 1 < kVectors ? kLanes : c.last);
+    }
+    if constexpr (kHalf) hn::BlendedStore(end[i], mask, dn, at + kAtEnd);
+  }
+}
+
+/// `count` tiles below each other.
+template <std::size_t kRows, std::size_t kVectors, End kEnd>
+HWY_NOINLINE void column_of_tiles(Matrix a, Matrix b, Sums c, std::size_t depth, bool first,
+                                  std::size_t count) {
+  for (; count > 0; --count) {
+    tile<kRows, kVectors, kEnd>(a, b, c, depth, first);
+    a.data += kRows * a.stride;
+    c.data += kRows * c.stride;
+  }
+}
+
+using Tiles = void (*)(Matrix, Matrix, Sums, std::size_t, bool, std::size_t);
+
+/// Entry (rows - 1) * kTileVectors + vectors - 1.
+template <End kEnd, std::size_t... kIndex>
+constexpr std::array<Tiles, sizeof...(kIndex)> tiles(std::index_sequence<kIndex...>) {
+  return {column_of_tiles<kIndex / kTileVectors + 1, kIndex % kTileVectors + 1, kEnd>...};
+}
+using TileIndex = std::make_index_sequence<kTileRows * kTileVectors>;
+constexpr auto kWholeTiles = tiles<End::whole>(TileIndex());
+constexpr auto kCutTiles = tiles<End::cut>(TileIndex());
+
+/// The tiles for a last vector of `last` columns. `cut`: B ends there.
+HWY_INLINE const std::array<Tiles, kWholeTiles.size()>& tiles_for(std::size_t last, bool cut) {
+#if HWY_TARGET <= HWY_AVX3
+  static constexpr auto kHalfTiles = tiles<End::half>(TileIndex());
+  if (last <= kLanes / 2) return kHalfTiles;
+#endif
+  return cut && last < kLanes ? kCutTiles : kWholeTiles;
+}
+
+/// C[rows, columns] = (first ? 0 : C) + A[rows, depth] * B[depth, columns], columns at most one tile. Rows are dealt
+/// out evenly, since a short last tile would not hide the latency of its fmas.
+void multiply_column(Matrix a, Matrix b, float* c, std::size_t stride, std::size_t rows, std::size_t columns,
+                     std::size_t depth, bool first, bool cut) {
+  const std::size_t vectors = (columns + kLanes - 1) / kLanes;
+  const std::size_t last = columns - (vectors - 1) * kLanes;
+  const auto& table = tiles_for(last, cut);
+  const bool far = first && !cut;
+  // So many tiles of `height` rows, and then some of one row less.
+  const std::size_t count = (rows + kTileRows - 1) / kTileRows, height = (rows + count - 1) / count;
+  const std::size_t high = count - (count * height - rows);
+  table[(height - 1) * kTileVectors + vectors - 1](a, b, Sums{c, stride, last, far}, depth, first, high);
+  if (high == count) return;
+  table[(height - 2) * kTileVectors + vectors - 1](Matrix{a.data + high * height * a.stride, a.stride}, b,
+                                                   Sums{c + high * height * stride, stride, last, far}, depth,
+                                                   first, count - high);
+}
+
+template <class Map>
+HWY_INLINE void finish_rows(const Product& p, const Area& area, Map map) {
+  for (std::size_t i = 0; i < area.rows; ++i) {
+    float* c = p.c + (area.row + i) * p.stride + area.column;
+    for (std::size_t j = 0; j < area.columns; j += kLanes) {
+      const std::size_t n = std::min(kLanes, area.columns - j);
+      auto v = load_lanes(c + j, n);
+      if (p.bias) v = hn::Add(v, load_lanes(p.bias + area.column + j, n));
+      store_lanes(map(v), c + j, n);
+    }
+  }
+}
+
+struct Same {
+  HWY_INLINE Floats operator()(Floats v) const { return v; }
+};
+struct Relu {
+  HWY_INLINE Floats operator()(Floats v) const { return relu(v); }
+};
+struct Gelu {
+  HWY_INLINE Floats operator()(Floats v) const { return gelu(v); }
+};
+
+/// Bias and activation, while the sums are still in the cache.
+void finish(const Product& p, const Area& area) {
+  if (p.epilogue == 1) return finish_rows(p, area, Relu());
+  if (p.epilogue == 2) return finish_rows(p, area, Gelu());
+  if (p.bias) finish_rows(p, area, Same());
+}
+
+/// Without copies, `depth` rows of B at a time. Columns are dealt out evenly in whole vectors.
+void multiply_in_place(const Product& p, const Area& area, std::size_t depth) {
+  const Matrix a{p.a.data + area.row * p.a.stride, p.a.stride};
+  float* c = p.c + area.row * p.stride + area.column;
+  std::size_t k = 0;
+  do {
+    const std::size_t deep = std::min(depth, p.depth - k);
+    const std::size_t vectors = (area.columns + kLanes - 1) / kLanes;
+    std::size_t left = (vectors + kTileVectors - 1) / kTileVectors;
+    for (std::size_t v = 0; v < vectors; --left) {
+      const std::size_t wide = (vectors - v) / left;
+      const std::size_t column = v * kLanes;
+      multiply_column(Matrix{a.data + k, a.stride},
+                      Matrix{p.b.data + k * p.b.stride + area.column + column, p.b.stride}, c + column,
+                      p.stride, area.rows, std::min(wide * kLanes, area.columns - column), deep, k == 0,
+                      true);
+      v += wide;
+    }
+    k += deep;
+  } while (k < p.depth);
+  finish(p, area);
+}
+
+/// B[depth, columns] as panels of kTileColumns columns, the last one filled up with zeros.
+void copy_panels(Matrix b, std::size_t depth, std::size_t columns, float* to) {
+  const Float d;
+  for (std::size_t column = 0; column < columns; column += kTileColumns) {
+    const std::size_t wide = std::min(kTileColumns, columns - column);
+    for (std::size_t k = 0; k < depth; ++k, to += kTileColumns) {
+      const float* from = b.data + k * b.stride + column;
+      HWY_UNROLL(4)
+      for (std::size_t v = 0; v < kTileColumns; v += kLanes) {
+        const std::size_t n = v < wide ? std::min(kLanes, wide - v) : 0;
+        hn::Store(load_lanes(from + v, n), d, to + v);
+      }
+    }
+  }
+}
+
+void copy_rows(Matrix a, std::size_t rows, std::size_t depth, float* to) {
+  for (std::size_t i = 0; i < rows; ++i)
+    std::memcpy(to + i * kRowStride, a.data + i * a.stride, depth * sizeof(float));
+}
+
+/// One block of C: all of k, kBlockDepth at a time. `panels` and `rows` are the copies of B and A.
+void multiply_block(const Product& p, const Area& block, float* panels, float* rows) {
+  for (std::size_t k = 0; k < p.depth; k += kBlockDepth) {
+    const std::size_t deep = std::min(kBlockDepth, p.depth - k);
+    copy_panels(Matrix{p.b.data + k * p.b.stride + block.column, p.b.stride}, deep, block.columns, panels);
+    for (std::size_t i = 0; i < block.rows; i += kBlockRows) {
+      const std::size_t high = std::min(kBlockRows, block.rows - i);
+      copy_rows(Matrix{p.a.data + (block.row + i) * p.a.stride + k, p.a.stride}, high, deep, rows);
+      for (std::size_t j = 0; j < block.columns; j += kTileColumns) {
+        multiply_column(Matrix{rows, kRowStride}, Matrix{panels + j * deep, kTileColumns},
+                        p.c + (block.row + i) * p.stride + block.column + j, p.stride, high,
+                        std::min(kTileColumns, block.columns - j), deep, k == 0, false);
+      }
+      if (k + deep == p.depth) finish(p, Area{block.row + i, block.column, high, block.columns});
+    }
+  }
+}
+
+void multiply_area(const Product& p, const Area& area) {
+  if (area.rows == 0 || area.columns == 0) return;
+  const bool near = p.depth * area.columns <= kInPlaceElements;
+  // Targets without masked loads read the cut last vector of a row of B lane by lane: only copying avoids that.
+  const bool slow_cut = HWY_TARGET > HWY_AVX2 && area.columns % kLanes != 0;
+  if (area.rows <= kTileRows || p.depth == 0)
+    return multiply_in_place(p, area, near ? p.depth : kFewRowsDepth);
+  if (near && !slow_cut) return multiply_in_place(p, area, p.depth);
+  float* memory = workspace(kBlockDepth * kBlockColumns + kBlockRows * kRowStride);
+  if (!memory) return multiply_in_place(p, area, kFewRowsDepth);
+  for (std::size_t j = 0; j < area.columns; j += kBlockColumns) {
+    const Area block{area.row, area.column + j, area.rows, std::min(kBlockColumns, area.columns - j)};
+    multiply_block(p, block, memory, memory + kBlockDepth * kBlockColumns);
+  }
+}
+
+}  // namespace
+}  // namespace fulcrum::backends::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fulcrum::backends::simd {
+namespace {
+HWY_EXPORT(multiply_area);
+}
+
+Multiply multiply() { return &(HWY_DYNAMIC_DISPATCH(multiply_area)); }
+
+/// Pieces are tiles in row-major order: the end of one band of tiles, whole bands, the start of another.
+void multiply_pieces(Multiply multiply, const Product& product, std::int64_t rows, std::int64_t columns,
+                     std::int64_t begin, std::int64_t end) {
+  const std::int64_t across = (columns + ops::kMatmulTileColumns - 1) / ops::kMatmulTileColumns;
+  while (begin < end) {
+    const std::int64_t first = begin % across;
+    const bool bands = first == 0 && end - begin >= across;
+    const std::int64_t stop =
+        bands ? begin + (end - begin) / across * across : std::min(end, begin - first + across);
+    const std::int64_t row = begin / across * ops::kMatmulTileRows;
+    const std::int64_t below = std::min(rows, ((stop - 1) / across + 1) * ops::kMatmulTileRows);
+    const std::int64_t column = first * ops::kMatmulTileColumns;
+    const std::int64_t right = std::min(columns, ((stop - 1) % across + 1) * ops::kMatmulTileColumns);
+    multiply(product, Area{static_cast<std::size_t>(row), static_cast<std::size_t>(column),
+                           static_cast<std::size_t>(below - row), static_cast<std::size_t>(right - column)});
+    begin = stop;
+  }
+}
+
+}  // namespace fulcrum::backends::simd
+#endif

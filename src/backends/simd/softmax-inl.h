@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What softmax and log_softmax share: the sum of exponentials of a chunk, and the way through rows and pieces.
+// A chunk is read once: its exponentials are taken relative to the largest of its first elements while the true maximum
+// is found beside them, and only a chunk that rises far above that is done again. Any reference gives the same sum,
+// as long as nothing overflows; it depends on the chunk alone, so bits do not depend on threads.
+#include <fulcrum/ops/softmax.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "backends/simd/math-inl.h"
+#include "backends/simd/streaming-inl.h"
+
+#if defined(FULCRUM_BACKENDS_SIMD_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FULCRUM_BACKENDS_SIMD_SOFTMAX_INL_H_
+#undef FULCRUM_BACKENDS_SIMD_SOFTMAX_INL_H_
+#else
+#define FULCRUM_BACKENDS_SIMD_SOFTMAX_INL_H_
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace fulcrum::backends::simd::HWY_NAMESPACE {
+
+inline constexpr float kLowest = -std::numeric_limits<float>::infinity();
+// Elements whose maximum is the first reference, and how far others may rise above it: the exponentials stay small,
+// and what the reference is off costs no more than 4 bits of an argument near 0.
+inline constexpr std::size_t kSampled = 256;
+inline constexpr float kRise = 8.0F;
+
+/// The largest element; with a NaN among them any of them, or NaN.
+HWY_INLINE float largest(const float* x, std::size_t n) {
+  const Float d;
+  Floats high[4] = {set(kLowest), set(kLowest), set(kLowest), set(kLowest)};
+  std::size_t i = 0;
+  for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
+    HWY_UNROLL(4)
+    for (std::size_t p = 0; p < 4; ++p) high[p] = hn::Max(high[p], hn::LoadU(d, x + i + p * kLanes));
+  }
+  for (; i + kLanes <= n; i += kLanes) high[0] = hn::Max(high[0], hn::LoadU(d, x + i));
+  if (i < n) {
+    const auto tail = hn::IfThenElse(hn::FirstN(d, n - i), load_first(x + i, n - i), set(kLowest));
+    high[0] = hn::Max(high[0], tail);
+  }
+  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(high[0], high[1]), hn::Max(high[2], high[3]))));
+}
+
+/// What a pass over a chunk finds.
+struct ChunkSum {
+  float sum;
+  float max;
+};
+
+/// Sum of exp(x - reference), each also to `kept` if kKeep, and the maximum. Where x is far above the reference the sum
+/// is anything.
+template <bool kKeep>
+HWY_INLINE ChunkSum sum_exponentials(const float* x, float* kept, std::size_t n, float reference) {
+  const Float d;
+  const auto m = set(reference);
+  Floats sum[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+  Floats high[4] = {set(kLowest), set(kLowest), set(kLowest), set(kLowest)};
+  std::size_t i = 0;
+  for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
+    HWY_UNROLL(4)
+    for (std::size_t p = 0; p < 4; ++p) {
+      const auto v = hn::LoadU(d, x + i + p * kLanes);
+      const auto e = exp_of_negative(hn::Sub(v, m));
+      if constexpr (kKeep) hn::StoreU(e, d, kept + i + p * kLanes);
+      sum[p] = hn::Add(sum[p], e);
+      high[p] = hn::Max(high[p], v);
+    }
+  }
+  for (; i < n; i += kLanes) {
+    const std::size_t left = std::min(n - i, kLanes);
+    const auto in = hn::FirstN(d, left);
+    const auto v = left == kLanes ? hn::LoadU(d, x + i) : load_first(x + i, left);
+    const auto e = exp_of_negative(hn::Sub(v, m));
+    if constexpr (kKeep) left == kLanes ? hn::StoreU(e, d, kept + i) : store_first(e, kept + i, left);
+    sum[0] = hn::Add(sum[0], hn::IfThenElseZero(in, e));
+    high[0] = hn::Max(high[0], hn::IfThenElse(in, v, set(kLowest)));
+  }
+  const auto all = hn::Add(hn::Add(sum[0], sum[1]), hn::Add(sum[2], sum[3]));
+  const auto top = hn::Max(hn::Max(high[0], high[1]), hn::Max(high[2], high[3]));
+  return ChunkSum{hn::GetLane(hn::SumOfLanes(d, all)), hn::GetLane(hn::MaxOfLanes(d, top))};
+}
+
+template <bool kKeep>
+HWY_INLINE ops::SoftmaxPart reduce_chunk(const float* x, float* kept, std::size_t n) {
+  float reference = largest(x, std::min(n, kSampled));
+  ChunkSum found{0, kLowest};
+  // -Inf is no reference: -Inf - -Inf would be NaN.
+  if (reference != kLowest) found = sum_exponentials<kKeep>(x, kept, n, reference);
+  if (reference == kLowest || !(found.max - reference <= kRise)) {
+    reference = reference == kLowest ? largest(x, n) : found.max;
+    found = sum_exponentials<kKeep>(x, kept, n, reference == kLowest ? 0.0F : reference);
+  }
+  return ops::SoftmaxPart{.sum = static_cast<double>(found.sum), .max = reference, .chunk_max = reference};
+}
+
+/// Pieces of one phase, by a Writer:
+///   kKeeps   whether phase 0 leaves exp(x - chunk_max) in the output
+///   finish   writes a chunk from the sum and the reference of its row: from those exponentials, or from x
+template <class Writer, bool kStream>
+HWY_INLINE void rows_phase(const fulcrum_args& a, bool write, std::int64_t begin, std::int64_t end,
+                           ops::SoftmaxPart* parts) {
+  for (std::int64_t number = begin; number < end; ++number) {
+    const auto [first, length] = ops::softmax_piece(number, a.dim[1]);
+    const float* x = a.in<float>(0) + first;
+    float* out = a.out<float>(1) + first;
+    const auto n = static_cast<std::size_t>(length);
+    if (write) {
+      Writer::template finish<kStream>(x, out, n, parts[number]);
+    } else {
+      parts[number] = reduce_chunk<Writer::kKeeps>(x, out, n);
+    }
+  }
+}
+
+/// Whole calls, one row after the other; `parts` has room for the chunks of a row if the Writer keeps.
+template <class Writer, bool kStream>
+HWY_INLINE void row_by_row(const fulcrum_args& a, std::int64_t count, ops::SoftmaxPart* parts) {
+  const std::int64_t n = a.dim[1];
+  for (std::int64_t row = 0; row < count * a.dim[0] && n > 0; ++row) {
+    const float* x = a.in<float>(0) + row % a.dim[0] * n;
+    float* out = a.out<float>(1) + row % a.dim[0] * n;
+    ops::SoftmaxPart all;
+    for (std::int64_t at = 0; at < n; at += ops::kSoftmaxChunk) {
+      const auto length = static_cast<std::size_t>(std::min(ops::kSoftmaxChunk, n - at));
+      const ops::SoftmaxPart part = reduce_chunk<Writer::kKeeps>(x + at, out + at, length);
+      if constexpr (Writer::kKeeps) parts[at / ops::kSoftmaxChunk] = part;
+      all = at == 0 ? part : ops::merge(all, part);
+    }
+    if constexpr (Writer::kKeeps) {
+      for (std::int64_t at = 0; at < n; at += ops::kSoftmaxChunk) {
+        const auto length = static_cast<std::size_t>(std::min(ops::kSoftmaxChunk, n - at));
+        all.chunk_max = parts[at / ops::kSoftmaxChunk].chunk_max;
+        Writer::template finish<kStream>(x + at, out + at, length, all);
+      }
+    } else {
+      Writer::template finish<kStream>(x, out, static_cast<std::size_t>(n), all);
+    }
+    end_of_call();
+  }
+}
+
+}  // namespace fulcrum::backends::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

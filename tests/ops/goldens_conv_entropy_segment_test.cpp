@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// conv_entropy_segment by heart and against the three ops it is made of, bit for bit, on every kernel and instruction
+// set; and what it refuses.
+#include <fulcrum/ops/conv_entropy_segment.h>
+
+#include "support/images.h"
+
+namespace fulcrum::test {
+namespace {
+
+constexpr std::string_view kOp = "conv_entropy_segment";
+const std::vector<float> kSobel = {-1, 0, 1, -2, 0, 2, -1, 0, 1};
+
+std::vector<float> edge_image() {
+  std::vector<float> image(32 * 32);
+  for (std::size_t i = 0; i < image.size(); ++i) image[i] = i % 32 < 16 ? 0 : 1;
+  return image;
+}
+
+std::int64_t clamped(ops::Problem& problem) {
+  std::int64_t count = 0;
+  std::memcpy(&count, problem.buffer(3).data(), sizeof(count));
+  return count;
+}
+
+TEST(GoldensPipeline, TheRangeOfAKernelNeedsNoPassOverTheData) {
+  const ops::Pipeline pipeline(*ops::resolve(op_of(kOp), shape_of("h=32,w=32,kh=3,kw=3,pad_y=1,pad_x=1")));
+  const ops::EntropyBins bins = pipeline.bins(kSobel.data());
+  EXPECT_EQ(bins.lo, -4);
+  EXPECT_EQ(bins.hi, 4);
+  const std::vector<float> zeros(9, 0);
+  EXPECT_EQ(pipeline.bins(zeros.data())(1.0F), 0) << "an empty range has one bin";
+}
+
+TEST(GoldensPipeline, AnEdgeIsFoundWithSmallWindows) {
+  on_each_kernel(kOp, "h=32,w=32,kh=3,kw=3,pad_y=1,pad_x=1,W=3,t=0.5", {edge_image(), kSobel},
+                 [](ops::Problem& problem) {
+                   const auto map = labels(problem, 2);
+                   for (std::size_t i = 0; i < map.size(); ++i) {
+                     const std::size_t x = i % 32;
+                     ASSERT_EQ(map[i], (x >= 14 && x <= 17) || x >= 30 ? 1 : 0) << i;
+                   }
+                   EXPECT_EQ(clamped(problem), 0);
+                 });
+}
+
+TEST(GoldensPipeline, AnEdgeIsFoundWithEvenWindows) {
+  on_each_kernel(kOp, "h=32,w=32,kh=3,kw=3,pad_y=1,pad_x=1,W=8,t=0.5", {edge_image(), kSobel},
+                 [](ops::Problem& problem) {
+                   const auto map = labels(problem, 2);
+                   const std::int64_t counts[] = {608, 238, 178, 0};
+                   for (int label = 0; label < 4; ++label)
+                     EXPECT_EQ(std::count(map.begin(), map.end(), label), counts[label]) << label;
+                   EXPECT_EQ(map[16 * 32 + 12], 2);
+                   EXPECT_EQ(map[16 * 32 + 20], 2);
+                   for (std::size_t x = 13; x <= 19; ++x) EXPECT_EQ(map[16 * 32 + x], 1) << x;
+                 });
+}
+
+TEST(GoldensPipeline, AFixedRangeThatIsTooSmallClampsAndSaysSo) {
+  on_each_kernel(kOp, "h=32,w=32,kh=3,kw=3,pad_y=1,pad_x=1,W=8,range=fixed,t=0.5", {edge_image(), kSobel},
+                 [](ops::Problem& problem) { EXPECT_NEAR(clamped(problem) / 1024.0, 0.094, 0.0005); });
+}
+
+/// Runs one op of the composition and returns its first output's bytes.
+std::vector<std::byte> stage(std::string_view op, std::string_view shape, std::span<const std::byte> x,
+                             std::span<const std::byte> k, const backends::Kernel& kernel) {
+  auto problem = ops::Problem::make(op_of(op), shape_of(shape));
+  EXPECT_TRUE(problem.ok()) << problem.error().message;
+  std::copy(x.begin(), x.end(), problem->buffer(0).begin());
+  if (!k.empty()) std::copy(k.begin(), k.end(), problem->buffer(1).begin());
+  problem->adopt_inputs();
+  EXPECT_TRUE(run(kernel, *problem));
+  const auto out = problem->buffer(k.empty() ? 1 : 2);
+  return {out.begin(), out.end()};
+}
+
+struct Composition {
+  std::string_view size, kernel, padding, output;
+  int window;
+  double t;
+};
+
+/// The three ops one after the other on the same backend and instruction set.
+std::vector<std::byte> composed(const Composition& c, std::string_view range, ops::Problem& fused,
+                                const backends::Kernel& kernel) {
+  const auto with = [&](std::string_view op) { return *backends::kernel(op, kernel.backend().name()); };
+  const auto conv = stage("conv2d", fmt::format("{},{},{}", c.size, c.kernel, c.padding), fused.buffer(0),
+                          fused.buffer(1), with("conv2d"));
+  const ops::Pipeline pipeline(fused.args());
+  const ops::EntropyBins bins = pipeline.bins(fused.args().in<float>(1));
+  const std::string bounds =
+      range == "auto" ? "range=auto" : fmt::format("lo={:.17g},hi={:.17g}", bins.lo, bins.hi);
+  const auto bits = stage("pixel_entropy", fmt::format("{},W={},{}", c.output, c.window, bounds), conv, {},
+                          with("pixel_entropy"));
+  return stage("image_segmentation", fmt::format("{},t={}", c.output, c.t), bits, {},
+               with("image_segmentation"));
+}
+
+TEST(GoldensPipeline, FusedAndUnfusedGiveTheSameBits) {
+  const Composition compositions[] = {
+      {"h=61,w=83", "kh=3,kw=3", "pad_y=1,pad_x=1", "h=61,w=83", 9, 4},
+      {"h=61,w=83", "kh=3,kw=3", "pad_y=1,pad_x=1", "h=61,w=83", 8, 3.6},
+      {"h=40,w=150", "kh=5,kw=4", "pad_y=0,pad_x=3", "h=36,w=153", 3, 2},
+      {"h=50,w=70", "kh=3,kw=3", "pad_y=0,pad_x=0", "h=48,w=68", 25, 4.6},
+      {"h=9,w=200", "kh=7,kw=7", "pad_y=3,pad_x=3", "h=9,w=200", 16, 4.5},
+  };
+  for (const Composition& c : compositions) {
+    for (const std::string_view range : {"kernel_bound", "auto"}) {
+      for (const auto special : {ops::Problem::Special::none, ops::Problem::Special::mixed}) {
+        const std::string shape =
+            fmt::format("{},{},{},W={},range={},t={}", c.size, c.kernel, c.padding, c.window, range, c.t);
+        for (const backends::Kernel& kernel : host_kernels(kOp)) {
+          for (const std::string& isa : isas_of(kernel)) {
+            SCOPED_TRACE(fmt::format("{} {} {}", kernel.name(), isa, shape));
+            const ForcedIsa forced(isa);
+            auto problem = ops::Problem::make(op_of(kOp), shape_of(shape), {.special = special});
+            ASSERT_TRUE(problem.ok()) << problem.error().message;
+            ASSERT_TRUE(run(kernel, *problem));
+            const auto out = problem->buffer(2);
+            ASSERT_EQ(std::vector<std::byte>(out.begin(), out.end()), composed(c, range, *problem, kernel));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(GoldensPipeline, RefusesWhatItsPartsRefuse) {
+  expect_refused(kOp, "h=9,w=9,kh=3,kw=3,pad_y=3", Code::invalid_argument);
+  expect_refused(kOp, "h=2,w=9,kh=3,kw=3", Code::invalid_shape);
+  expect_refused(kOp, "h=9,w=9,kh=32,kw=3", Code::invalid_shape);
+  expect_refused(kOp, "h=9,w=9,kh=3,kw=3,W=0", Code::invalid_argument);
+  expect_refused(kOp, "h=9,w=9,kh=3,kw=3,W=256", Code::invalid_argument);
+  expect_refused(kOp, "h=9,w=9,kh=3,kw=3,range=fixed,lo=1,hi=1", Code::invalid_argument);
+  expect_refused(kOp, "h=9,w=9,kh=3,kw=3,lo=2,hi=1", Code::invalid_argument);
+  expect_refused(kOp, "h=9,w=9,kh=3,kw=3,t=-1", Code::invalid_argument);
+}
+
+}  // namespace
+}  // namespace fulcrum::test

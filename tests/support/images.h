@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the golden tests of image ops share: one set of inputs on every kernel and instruction set.
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "support/instances.h"
+
+namespace fulcrum::test {
+
+inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+inline std::vector<float> values(ops::Problem& problem, int slot) {
+  const auto all = floats(problem, slot);
+  return {all.begin(), all.end()};
+}
+
+inline std::vector<int> labels(ops::Problem& problem, int slot) {
+  std::vector<int> result;
+  for (const std::byte label : problem.buffer(slot)) result.push_back(std::to_integer<int>(label));
+  return result;
+}
+
+/// Runs `op` on the inputs (by pointer slot), has the result checked by the reference, then by `expect`.
+template <class Expect>
+void on_each_kernel(std::string_view op, std::string_view shape,
+                    const std::vector<std::vector<float>>& inputs, const Expect& expect) {
+  int ran = 0;
+  for (const backends::Kernel& kernel : host_kernels(op)) {
+    for (const std::string& isa : isas_of(kernel)) {
+      SCOPED_TRACE(fmt::format("{} {} {}", kernel.name(), isa, shape));
+      const ForcedIsa forced(isa);
+      auto problem = ops::Problem::make(op_of(op), shape_of(shape));
+      ASSERT_TRUE(problem.ok()) << problem.error().message;
+      for (std::size_t slot = 0; slot < inputs.size(); ++slot)
+        set(*problem, static_cast<int>(slot), inputs[slot]);
+      problem->adopt_inputs();
+      if (!run(kernel, *problem)) continue;
+      const Oracle oracle = problem->check();
+      EXPECT_TRUE(oracle.passed) << oracle.detail;
+      expect(*problem);
+      ++ran;
+    }
+  }
+  EXPECT_GE(ran, 2) << op;
+}
+
+inline void expect_refused(std::string_view op, std::string_view shape, Code code) {
+  const auto args = ops::resolve(op_of(op), shape_of(shape));
+  ASSERT_FALSE(args.ok()) << shape;
+  EXPECT_EQ(args.error().code, code) << shape << ": " << args.error().message;
+  EXPECT_FALSE(args.error().hint.empty()) << shape;
+}
+
+}  // namespace fulcrum::test
