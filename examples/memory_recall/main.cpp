@@ -21,6 +21,9 @@
 
 using namespace fulcrum;
 
+// Stages keep their own frame, so that a profile shows them by name.
+#define STAGE [[gnu::noinline]]
+
 namespace memory_recall {
 namespace {
 
@@ -51,7 +54,7 @@ double seconds_now() {
 }
 
 /// Memories of 100 topics: near their topic, each a little different.
-std::vector<float> draw_memories(std::int64_t count, std::int64_t dimension, std::uint64_t first) {
+STAGE std::vector<float> draw_memories(std::int64_t count, std::int64_t dimension, std::uint64_t first) {
   constexpr std::uint64_t kTopics = 100;
   const auto d = static_cast<std::uint64_t>(dimension);
   std::vector<float> rows(static_cast<std::size_t>(count * dimension));
@@ -64,7 +67,7 @@ std::vector<float> draw_memories(std::int64_t count, std::int64_t dimension, std
   return rows;
 }
 
-Result<std::vector<float>> load_memories(const std::string& file, std::int64_t dimension) {
+STAGE Result<std::vector<float>> load_memories(const std::string& file, std::int64_t dimension) {
   FULCRUM_TRY(const std::string bytes, read_file(file));
   const std::size_t row_bytes = static_cast<std::size_t>(dimension) * sizeof(float);
   if (bytes.empty() || bytes.size() % row_bytes != 0) {
@@ -76,7 +79,7 @@ Result<std::vector<float>> load_memories(const std::string& file, std::int64_t d
 }
 
 /// Five associations each: three with the next memories that are alike, two with any.
-Result<std::shared_ptr<const ops::SpreadingGraph>> associate(const Memory& memory) {
+STAGE Result<std::shared_ptr<const ops::SpreadingGraph>> build_associations(const Memory& memory) {
   constexpr std::int64_t kEach = 5, kAlike = 3;
   std::vector<std::int32_t> begin(static_cast<std::size_t>(memory.count) + 1), targets;
   std::vector<float> weights;
@@ -94,6 +97,10 @@ Result<std::shared_ptr<const ops::SpreadingGraph>> associate(const Memory& memor
   return ops::make_graph(memory.count, begin, targets, weights, ops::EdgeLists::outgoing);
 }
 
+STAGE Result<std::shared_ptr<const ops::HnswIndex>> build_index(const Memory& memory) {
+  return ops::make_hnsw_index(memory.vectors, memory.dimension, ops::HnswMetric::cosine);
+}
+
 Result<Memory> build_memory(const Options& options) {
   Memory memory{.dimension = options.dimension};
   if (options.file.empty()) {
@@ -102,14 +109,14 @@ Result<Memory> build_memory(const Options& options) {
     FULCRUM_TRY(memory.vectors, load_memories(options.file, options.dimension));
   }
   memory.count = static_cast<std::int64_t>(memory.vectors.size()) / memory.dimension;
-  FULCRUM_TRY(memory.index, ops::make_hnsw_index(memory.vectors, memory.dimension, ops::HnswMetric::cosine));
-  FULCRUM_TRY(memory.associations, associate(memory));
+  FULCRUM_TRY(memory.index, build_index(memory));
+  FULCRUM_TRY(memory.associations, build_associations(memory));
   return memory;
 }
 
 /// The nearest memories of every question, by the index (`variant` default or int8) or by looking at all (exact).
-Status search_index(const Memory& memory, const std::string& backend, const char* variant,
-                    std::vector<float>& questions, Recalled& found) {
+STAGE Status search_index(const Memory& memory, const std::string& backend, const char* variant,
+                          std::vector<float>& questions, Recalled& found) {
   const std::int64_t asked = static_cast<std::int64_t>(questions.size()) / memory.dimension;
   Args args{};
   args.ptr[0] = questions.data();
@@ -142,8 +149,8 @@ class Spreading {
   }
 
   /// Activation of every memory after the ones found were set to their similarity.
-  Result<std::span<const float>> spread_activation(std::span<const std::int32_t> ids,
-                                                   std::span<const float> distances) {
+  STAGE Result<std::span<const float>> spread_activation(std::span<const std::int32_t> ids,
+                                                         std::span<const float> distances) {
     std::fill(source_.begin(), source_.end(), 0.0f);
     for (std::size_t i = 0; i < ids.size(); ++i) {
       source_[static_cast<std::size_t>(ids[i])] = std::max(0.0f, 1 - distances[i]);
@@ -194,7 +201,7 @@ class Spreading {
 };
 
 /// The most active memories.
-std::vector<std::int32_t> rank_recalled(std::span<const float> activation, std::size_t count) {
+STAGE std::vector<std::int32_t> rank_recalled(std::span<const float> activation, std::size_t count) {
   std::vector<std::int32_t> ids;
   for (std::size_t i = 0; i < activation.size(); ++i) {
     if (activation[i] > 0) ids.push_back(static_cast<std::int32_t>(i));
@@ -208,7 +215,7 @@ std::vector<std::int32_t> rank_recalled(std::span<const float> activation, std::
   return ids;
 }
 
-double similarity(const Memory& memory, const float* question, std::int32_t id) {
+STAGE double similarity(const Memory& memory, const float* question, std::int32_t id) {
   double dot = 0, a = 0, b = 0;
   const float* m = memory.vectors.data() + id * memory.dimension;
   for (std::int64_t i = 0; i < memory.dimension; ++i) {
@@ -226,6 +233,18 @@ struct Pass {
   double largest_error = 0;     // of spreading against the plain loop
   Calibration said, corrected;  // before and after correction
 };
+
+/// How sure of each recalled memory, and whether it is one of the true nearest.
+STAGE void note_confidence(const Memory& memory, const float* question,
+                           std::span<const std::int32_t> recalled, std::span<const std::int32_t> right,
+                           Pass& pass) {
+  for (const std::int32_t id : recalled) {
+    const double confidence = std::max(0.0, similarity(memory, question, id));
+    const bool is_right = std::find(right.begin(), right.end(), id) != right.end();
+    pass.corrected.add(pass.said.corrected(confidence), is_right);
+    pass.said.add(confidence, is_right);
+  }
+}
 
 /// Every question once: search, spread, rank, and note how sure and how right each recalled memory was.
 Status recall(const Memory& memory, const Options& options, std::vector<float>& questions,
@@ -248,14 +267,8 @@ Status recall(const Memory& memory, const Options& options, std::vector<float>& 
         pass.largest_error = std::max<double>(pass.largest_error, std::abs(plain[i] - activation[i]));
       }
     }
-    const auto right = std::span(truth.ids).subspan(q * k, k);
-    for (const std::int32_t id : rank_recalled(activation, 2 * k)) {
-      const double confidence = std::max(
-          0.0, similarity(memory, questions.data() + q * static_cast<std::size_t>(memory.dimension), id));
-      const bool is_right = std::find(right.begin(), right.end(), id) != right.end();
-      pass.corrected.add(pass.said.corrected(confidence), is_right);
-      pass.said.add(confidence, is_right);
-    }
+    note_confidence(memory, questions.data() + q * static_cast<std::size_t>(memory.dimension),
+                    rank_recalled(activation, 2 * k), std::span(truth.ids).subspan(q * k, k), pass);
   }
   return {};
 }

@@ -58,7 +58,8 @@ struct Split {
   std::int64_t (*pieces)(const Args&, int phase) = nullptr;
   std::int64_t (*scratch_bytes)(const Args&) = nullptr;              // optional: none
   void (*combine)(const Args&, int phase, void* scratch) = nullptr;  // optional: nothing to combine
-  int (*phases_for)(const Args&) = nullptr;  // optional: phases of this call, where they differ (hops of a graph)
+  int (*phases_for)(const Args&) =
+      nullptr;  // optional: phases of this call, where they differ (hops of a graph)
 
   int phase_count(const Args& args) const { return phases_for ? phases_for(args) : phases; }
 };

@@ -110,12 +110,10 @@ class Reference {
   /// p is not normalised; both sums are.
   Truth output(std::int64_t i) const {
     if (sees_non_finite_) return Truth{.value = NAN};
-    double value = 0, magnitude = 0;
     const double* v = v_.data() + i * a_.keys;
-    for (std::int64_t j = 0; j < a_.visible(query_); ++j) {
-      value += p_[j] * v[j];
-      magnitude += p_[j] * std::abs(v[j]);
-    }
+    const std::int64_t visible = a_.visible(query_);
+    const double value = dot(p_.data(), v, visible);
+    const double magnitude = dot(p_.data(), magnitude_.data() + i * a_.keys, visible);
     return Truth{.value = value / sum_,
                  .allowed = 1.25 * 0x1p-10 * magnitude / sum_ + kRoundoff,
                  .any_non_finite = hides_non_finite_};
@@ -137,6 +135,7 @@ class Reference {
     k_ = widen(a_, args_.in<std::uint16_t>(kK), pair, a_.keys);
     const std::vector<double> v = widen(a_, args_.in<std::uint16_t>(kV), pair, a_.keys);
     v_.resize(v.size());
+    magnitude_.resize(v.size());
     longest_ = 0;
     bad_.clear();
     for (std::int64_t j = 0; j < a_.keys; ++j) {
@@ -145,6 +144,7 @@ class Reference {
         const double key = k_[j * a_.d + i], value = v[j * a_.d + i];
         rest += (key - key) + (value - value);
         v_[i * a_.keys + j] = value;
+        magnitude_[i * a_.keys + j] = std::abs(value);
       }
       if (std::isnan(rest)) {
         bad_.push_back(j);
@@ -177,7 +177,7 @@ class Reference {
   const Args& args_;
   Attention a_;
   std::int64_t pair_ = -1, query_ = -1;
-  std::vector<double> k_, v_, p_, row_;
+  std::vector<double> k_, v_, magnitude_, p_, row_;
   std::vector<std::int64_t> bad_;  // keys, ascending
   double max_ = 0, sum_ = 0, largest_ = 0, longest_ = 0;
   bool sees_non_finite_ = false, hides_non_finite_ = false;

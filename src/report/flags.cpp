@@ -25,7 +25,8 @@ constexpr Explanation kExplanations[] = {
     {"batch_percentiles", "p90 and p99 are of batches of calls, not of single calls"},
     {"bits_vary", "results stayed right, but their bits changed between calls"},
     {"inaccurate",
-     "a peer that misses the tolerance of the op, by as much as `error` says; our kernels are never timed so"},
+     "a peer that misses the tolerance of the op, by as much as `error` says; our kernels are never timed "
+     "so"},
     {"impossible_rate",
      "faster than this machine can be, so it is wrong; measure it again with `fulcrum machine`"},
     {"few_processes",

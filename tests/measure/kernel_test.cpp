@@ -157,6 +157,39 @@ TEST_F(KernelRun, AnImpossibleRateIsInvalid) {
   EXPECT_NE(m->stop_detail.find("GFLOP/s"), std::string::npos);
 }
 
+TEST_F(KernelRun, AKernelThatNeedsFewerOperationsIsHeldAgainstThoseItNeeds) {
+  Machine machine;
+  machine.cpu.flops_one_thread["avx3"] = Quantity{1e11, 1e11, 1e11, Source::measured};
+  config_.machine = &machine;
+  call_seconds = 2.5e-9;  // 1000 operations at four times the peak
+  ops::Problem p = problem("n=1000");
+  const backends::Kernel frugal = kernel("frugal", good);
+  entries_.back()->flop_factor = 0.25;
+  const auto m = run(frugal, p, config_);
+  ASSERT_TRUE(m.ok());
+  EXPECT_FALSE(has_flag(*m, "impossible_rate"));
+  EXPECT_TRUE(has_flag(*run(kernel("default", good), p, config_), "impossible_rate"));
+}
+
+TEST_F(KernelRun, APeerMayBeInaccurateAndItsRowSaysSo) {
+  table_.kind = "peer";
+  ops::Problem p = problem("n=1000");
+  const auto m = run(kernel("sloppy", wrong), p, config_);
+  ASSERT_TRUE(m.ok()) << m.error().message;
+  EXPECT_FALSE(m->oracle.passed);
+  EXPECT_TRUE(has_flag(*m, "inaccurate"));
+  EXPECT_GT(m->samples, 0);
+  const auto compared = compare(kernel("default", good), kernel("sloppy", wrong), p, config_);
+  ASSERT_TRUE(compared.ok()) << compared.error().message;
+  EXPECT_NE(compared->reason.find("fake/sloppy"), std::string::npos) << compared->reason;
+}
+
+TEST_F(KernelRun, APeerThatWritesNothingIsWrong) {
+  table_.kind = "peer";
+  ops::Problem p = problem("n=1000");
+  EXPECT_EQ(run(kernel("lazy", lazy), p, config_).error().code, Code::wrong_result);
+}
+
 TEST_F(KernelRun, ColdCachesMeanSingleCalls) {
   ops::Problem p = problem("n=1000");
   config_.cache = Cache::cold;

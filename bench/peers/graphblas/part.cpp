@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SuiteSparse:GraphBLAS: one hop of activation_spreading without decay, threshold, cap and source is a matrix-vector
-// product. Matrix and vectors are GraphBLAS objects, made in plan(), so that only the product counts.
+// product. `graphblas` is the op as defined, from a plain array to a plain array; `graphblas_mxv` is the product alone,
+// for who keeps vectors as objects of GraphBLAS. The matrix is made in plan() for both.
 #include <fulcrum/ops/activation_spreading.h>
 extern "C" {  // version 7 does not say so itself
 #include <GraphBLAS.h>
@@ -27,7 +28,9 @@ constexpr double kNoCap = 1e17;
 struct Product {
   GrB_Matrix by_row = nullptr, by_column = nullptr;
   GrB_Vector full = nullptr, sparse = nullptr, y = nullptr;
-  std::vector<GrB_Index> index;  // 0, 1, ... n - 1
+  std::vector<GrB_Index> index;   // 0, 1, ... n - 1
+  std::vector<GrB_Index> places;  // of entries on their way in or out
+  std::vector<float> values;
   bool push = false;
   const float* copied_to = nullptr;
   std::array<float, 3> copied{};
@@ -73,6 +76,8 @@ bool fill(Product& product, const ops::SpreadingGraph& graph) {
   const auto n = static_cast<GrB_Index>(graph.nodes);
   const Edges edges(graph);
   for (GrB_Index i = 0; i < n; ++i) product.index.push_back(i);
+  product.places.resize(n);
+  product.values.resize(n);
   for (GrB_Vector* vector : {&product.full, &product.sparse, &product.y}) {
     if (!ok(GrB_Vector_new(vector, GrB_FP32, n))) return false;
   }
@@ -80,21 +85,23 @@ bool fill(Product& product, const ops::SpreadingGraph& graph) {
          build(&product.by_column, GxB_BY_COL, graph, edges);
 }
 
-/// The input as both ways want it.
+/// The input as the way wants it.
 bool take_input(Product& product, const float* x) {
   const auto n = static_cast<GrB_Index>(product.index.size());
-  std::vector<GrB_Index> index;
-  std::vector<float> values;
-  for (GrB_Index i = 0; i < n; ++i) {
-    if (x[i] == 0) continue;
-    index.push_back(i);
-    values.push_back(x[i]);
+  if (!product.push) {
+    return ok(GrB_Vector_clear(product.full)) &&
+           ok(GrB_Vector_build_FP32(product.full, product.index.data(), x, n, GrB_PLUS_FP32)) &&
+           ok(GrB_Vector_wait(product.full, GrB_MATERIALIZE));
   }
-  return ok(GrB_Vector_clear(product.full)) && ok(GrB_Vector_clear(product.sparse)) &&
-         ok(GrB_Vector_build_FP32(product.full, product.index.data(), x, n, GrB_PLUS_FP32)) &&
-         ok(GrB_Vector_build_FP32(product.sparse, index.data(), values.data(), index.size(),
+  GrB_Index count = 0;
+  for (GrB_Index i = 0; i < n; ++i) {
+    product.places[count] = i;
+    product.values[count] = x[i];
+    count += x[i] != 0;
+  }
+  return ok(GrB_Vector_clear(product.sparse)) &&
+         ok(GrB_Vector_build_FP32(product.sparse, product.places.data(), product.values.data(), count,
                                   GrB_PLUS_FP32)) &&
-         ok(GrB_Vector_wait(product.full, GrB_MATERIALIZE)) &&
          ok(GrB_Vector_wait(product.sparse, GrB_MATERIALIZE));
 }
 
@@ -105,11 +112,23 @@ bool multiply(Product& product) {
          ok(GrB_Vector_wait(product.y, GrB_MATERIALIZE));
 }
 
-double seconds_of(Product& product) {
+/// Nodes that heard of nothing have no entry in y: their value is 0.
+bool copy_out(Product& product, float* out) {
+  GrB_Index count = product.index.size();
+  std::fill(out, out + count, 0.0f);
+  if (!ok(GrB_Vector_extractTuples_FP32(product.places.data(), product.values.data(), &count, product.y)))
+    return false;
+  for (GrB_Index i = 0; i < count; ++i) out[product.places[i]] = product.values[i];
+  return true;
+}
+
+/// The fastest of a few calls, array to array, into memory of its own.
+double seconds_of(Product& product, const float* x) {
+  std::vector<float> out(product.index.size());
   double best = 1e30;
   for (int i = 0; i < 5; ++i) {
     const auto begin = std::chrono::steady_clock::now();
-    if (!multiply(product)) return 1e30;
+    if (!take_input(product, x) || !multiply(product) || !copy_out(product, out.data())) return 1e30;
     best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
   return best;
@@ -118,26 +137,29 @@ double seconds_of(Product& product) {
 fulcrum_status plan(const fulcrum_kernel* self, const fulcrum_args* a, void** plan) {
   const auto* graph = static_cast<const ops::SpreadingGraph*>(a->prepared);
   auto product = std::make_unique<Product>();
-  const bool made = graph && started() && use_threads(self->threads > 1 ? self->threads : 1) &&
-                    fill(*product, *graph) && take_input(*product, a->in<float>(0));
+  const bool made =
+      graph && started() && use_threads(self->threads > 1 ? self->threads : 1) && fill(*product, *graph);
   if (!made) return {FULCRUM_DEVICE_ERROR, "GraphBLAS could not take the graph"};
-  const double pull_seconds = seconds_of(*product);
+  const auto* x = a->in<float>(0);
+  const double pull_seconds = seconds_of(*product, x);
   product->push = true;
-  product->push = seconds_of(*product) < pull_seconds;
+  product->push = seconds_of(*product, x) < pull_seconds;
+  if (!take_input(*product, x)) return {FULCRUM_DEVICE_ERROR, "GraphBLAS could not take the input"};
   *plan = product.release();
   return done();
 }
 void drop(void* plan) { delete static_cast<Product*>(plan); }
 
-/// Nodes that heard of nothing have no entry in y: their value is 0.
-bool copy_out(const Product& product, float* out) {
-  GrB_Index count = product.index.size();
-  std::vector<GrB_Index> index(count);
-  std::vector<float> values(count);
-  std::fill(out, out + count, 0.0f);
-  if (!ok(GrB_Vector_extractTuples_FP32(index.data(), values.data(), &count, product.y))) return false;
-  for (GrB_Index i = 0; i < count; ++i) out[index[i]] = values[i];
-  return true;
+fulcrum_status failed() { return {FULCRUM_DEVICE_ERROR, "GraphBLAS failed"}; }
+
+/// The op as defined.
+template <bool kAll>
+fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
+  auto& product = *static_cast<Product*>(a->plan);
+  bool good = use_threads(kAll ? usable_threads() : 1);
+  for (std::int64_t i = 0; good && i < count; ++i)
+    good = take_input(product, a->in<float>(0)) && multiply(product) && copy_out(product, a->out<float>(1));
+  return good ? done() : failed();
 }
 
 /// Three places tell a result that is still there from a buffer that was reset.
@@ -146,10 +168,10 @@ std::array<float, 3> sample(const Product& product, const float* out) {
   return {out[0], out[n / 2], out[n - 1]};
 }
 
-/// The input is the one that plan() saw: a user of GraphBLAS has it as its object, and so is the result. Copying it out
-/// would cost as much as a call, so that is done when it is not in the caller's memory already.
+/// The product alone, of the input that plan() saw. Copying the result out costs as much as the call, so that is done
+/// only when it is not in the caller's memory already.
 template <bool kAll>
-fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
+fulcrum_status run_product(const fulcrum_args* a, void*, std::int64_t count) {
   auto& product = *static_cast<Product*>(a->plan);
   auto* out = a->out<float>(1);
   bool good = use_threads(kAll ? usable_threads() : 1);
@@ -159,7 +181,7 @@ fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
     product.copied_to = out;
     product.copied = sample(product, out);
   }
-  return good ? done() : fulcrum_status{FULCRUM_DEVICE_ERROR, "GraphBLAS failed"};
+  return good ? done() : failed();
 }
 
 int is_product(const fulcrum_args* a) {
@@ -183,17 +205,21 @@ const char* detail() {
 const Part* part() {
   if (!started()) return nullptr;
   static const Kernels kernels = [] {
-    const fulcrum_kernel entry{
-        .op = "activation_spreading", .supports = is_product, .plan = plan, .drop = drop};
     Kernels list;
-    list.push_back(entry);
-    list.back().variant = "graphblas";
-    list.back().threads = usable_threads();
-    list.back().run = run<true>;
+    const auto add = [&list](const char* variant, int threads, decltype(fulcrum_kernel::run) call) {
+      list.push_back({.op = "activation_spreading",
+                      .variant = variant,
+                      .threads = threads,
+                      .supports = is_product,
+                      .plan = plan,
+                      .drop = drop,
+                      .run = call});
+    };
+    add("graphblas", usable_threads(), run<true>);
+    add("graphblas_mxv", usable_threads(), run_product<true>);
     if (usable_threads() > 1) {
-      list.push_back(entry);
-      list.back().variant = "graphblas_t1";
-      list.back().run = run<false>;
+      add("graphblas_t1", 1, run<false>);
+      add("graphblas_mxv_t1", 1, run_product<false>);
     }
     finish(list, isa, detail);
     return list;

@@ -8,17 +8,21 @@
 
 namespace fulcrum::ops {
 
-/// Piece row * chunks + c is chunk c of a row. Phase 0 stores its SoftmaxPart in scratch[piece]; combine() folds the
-/// parts of a row with merge() in index order and writes sum and max of the row into each of them; phase 1 writes the
-/// chunk from scratch[piece]. What phase 0 leaves in the output is up to the kernel.
+/// Piece row * chunks + c is chunk c of a row. Phase 0 stores its SoftmaxPart in scratch[piece]; combine() is
+/// merge_row() of each row; phase 1 writes the chunk from scratch[piece]. What phase 0 leaves in the output is up to
+/// the kernel.
 inline constexpr std::int64_t kSoftmaxChunk = 8192;
-/// max and sum of exp(x - max). A chunk of -Inf alone: {0, -Inf}. A NaN or +Inf in the chunk: sum is NaN.
+/// The sum of exp(x - max). `max` need not be the maximum: any reference that the exponentials do not overflow at
+/// will do, the same for every run. A chunk of -Inf alone: {0, -Inf}. A NaN or +Inf in the chunk: sum is NaN.
 struct SoftmaxPart {
   double sum = 0;
   float max = 0;
-  float chunk_max = 0;  // of the chunk itself, for kernels that keep exp(x - chunk_max) between the phases
+  float chunk_max =
+      0;  // of the chunk itself, for kernels that keep something relative to it between the phases
 };
 SoftmaxPart merge(const SoftmaxPart& left, const SoftmaxPart& right);
+/// Folds the parts of a row in index order and writes sum and max of the row into each of them.
+void merge_row(SoftmaxPart* parts, std::int64_t chunks);
 
 inline std::int64_t softmax_chunks(std::int64_t n) { return (n + kSoftmaxChunk - 1) / kSoftmaxChunk; }
 

@@ -30,7 +30,7 @@ inline constexpr std::size_t kByteQueries = 1;
 /// out[j * stride + i] = row i . query j over `pitch` elements, a multiple of kByteStep.
 template <std::size_t kRows, std::size_t kQueries>
 HWY_NOINLINE void multiply_bytes(const std::uint8_t* rows, const std::int8_t* queries, std::size_t pitch,
-                                 std::int32_t* out, std::size_t stride) {
+                                 std::int32_t* out, std::size_t stride, const std::uint8_t*) {
   const Short d;
   const hn::Rebind<std::uint8_t, Short> d_row;
   const hn::Rebind<std::int8_t, Short> d_query;
@@ -64,17 +64,22 @@ inline bool has_byte_products() {
   return has;
 }
 
-/// The same, four products an instruction and lane.
+/// The same, four products an instruction and lane. `ahead`, unless null, is fetched into the cache meanwhile: one
+/// row of it, or for a lone query, which is as fast as memory, as many as the tile has.
 template <std::size_t kRows, std::size_t kQueries>
 __attribute__((noinline, target("avx512vnni"))) void multiply_bytes_vnni(const std::uint8_t* rows,
                                                                          const std::int8_t* queries,
                                                                          std::size_t pitch, std::int32_t* out,
-                                                                         std::size_t stride) {
+                                                                         std::size_t stride,
+                                                                         const std::uint8_t* ahead) {
   __m512i sum[kQueries * kRows];
 #pragma GCC unroll 24
   for (std::size_t i = 0; i < kQueries * kRows; ++i) sum[i] = _mm512_setzero_si512();
+  constexpr std::size_t kFetched = kQueries == 1 ? kRows : 1;
   for (std::size_t k = 0; k < pitch; k += kByteStep) {
     __m512i t[kRows];
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < kFetched && ahead; ++i) __builtin_prefetch(ahead + i * pitch + k, 0, 2);
 #pragma GCC unroll 8
     for (std::size_t i = 0; i < kRows; ++i) t[i] = _mm512_loadu_si512(rows + i * pitch + k);
 #pragma GCC unroll 6
@@ -103,16 +108,23 @@ struct ByteProducts {
   std::size_t pitch;
   std::int32_t* out;
   std::size_t stride;
+  std::size_t next_rows;  // rows after this block that will be wanted next
 
   template <class Tile, class Single>
   HWY_INLINE void columns(std::size_t& q, std::size_t width, std::size_t height, Tile tile,
                           Single single) const {
     for (; q + width <= query_count; q += width) {
+      std::int32_t* const target = out + q * stride;
       std::size_t at = 0;
-      for (; at + height <= row_count; at += height)
-        tile(rows + at * pitch, queries + q * pitch, pitch, out + q * stride + at, stride);
+      for (; at + height <= row_count; at += height) {
+        // Column after column of tiles fetches another row of each tile of the next block.
+        const std::size_t next = row_count + at + (width == 1 ? 0 : q / width % height);
+        const bool fetch = at + height <= next_rows && (width == 1 ? query_count == 1 : q / width < height);
+        tile(rows + at * pitch, queries + q * pitch, pitch, target + at, stride,
+             fetch ? rows + next * pitch : nullptr);
+      }
       for (; at < row_count; ++at)
-        single(rows + at * pitch, queries + q * pitch, pitch, out + q * stride + at, stride);
+        single(rows + at * pitch, queries + q * pitch, pitch, target + at, stride, nullptr);
     }
   }
 

@@ -135,9 +135,8 @@ HWY_INLINE void conv_tile(const ops::Conv2d& g, const float* from, const Weights
     for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(Float());
   }
   if constexpr (kKernel > 0) {
-    const std::int64_t pitch = g.w;
     HWY_UNROLL(6)
-    for (int q = 0; q < kKernel + kRows - 1; ++q, from += pitch) tap_row.template add<false>(from, q, sum);
+    for (int q = 0; q < kKernel + kRows - 1; ++q) tap_row.template add<false>(from + q * g.w, q, sum);
   } else {
     std::int64_t q = 0;
     for (; q < kRows - 1; ++q) tap_row.template add<false>(from + q * g.w, q, sum);

@@ -22,11 +22,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace fulcrum::backends::simd::HWY_NAMESPACE {
 
-// Squares of the norms that are trusted: [2^-50, 2^50].
+// Norms that are trusted, as they are, inverted or squared.
+inline constexpr float kSmallestNorm = 0x1p-50F;
+inline constexpr float kLargestNorm = 0x1p50F;
 inline constexpr float kSmallestSquare = 0x1p-100F;
 inline constexpr float kLargestSquare = 0x1p100F;
-inline constexpr float kSmallestInverse = 0x1p-50F;
-inline constexpr float kLargestInverse = 0x1p50F;
 
 // Tiles by registers: 24 accumulators of 32, or 8 of 16. One query alone needs more rows to hide the latency of fma.
 #if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON
@@ -253,6 +253,14 @@ HWY_INLINE float square_of(const float* q, std::size_t n) {
   return hn::GetLane(hn::SumOfLanes(Float(), hn::Add(low, high)));
 }
 
+/// Squares to norms, in place; `values` has room for whole vectors.
+HWY_INLINE void take_roots(float* values, std::size_t count) {
+  const Float d;
+  for (std::size_t at = 0; at < count; at += kLanes) {
+    hn::StoreU(hn::Sqrt(hn::LoadU(d, values + at)), d, values + at);
+  }
+}
+
 HWY_INLINE bool is_safe_square(float square) { return square >= kSmallestSquare && square <= kLargestSquare; }
 
 /// Where the scores of one query with consecutive rows come from.
@@ -261,7 +269,7 @@ struct Scores {
   float query_square;
   const float* rows;
   std::size_t n;
-  const float* squares;  // of the rows; or null, then
+  const float* norms;    // |row|; or null, then
   const float* inverse;  // 1 / |row|; or null: rows have length 1
   float* values;         // products on entry, scores on return
   std::size_t count;
@@ -301,15 +309,15 @@ struct Scores {
     const auto product = load(values + at, lanes);
     const auto norm = set_all(std::sqrt(query_square));
     good = hn::Le(hn::Abs(product), set_all(kLargestSquare));
-    if (squares) {
-      const auto square = load(squares + at, lanes);
-      good = hn::And(good, within(square, kSmallestSquare, kLargestSquare));
-      return hn::Div(product, hn::Mul(norm, hn::Sqrt(square)));
+    if (norms) {
+      const auto row = load(norms + at, lanes);
+      good = hn::And(good, within(row, kSmallestNorm, kLargestNorm));
+      return hn::Div(product, hn::Mul(norm, row));
     }
     const auto score = hn::Div(product, norm);
     if (!inverse) return score;
     const auto known = load(inverse + at, lanes);
-    good = hn::And(good, within(known, kSmallestInverse, kLargestInverse));
+    good = hn::And(good, within(known, kSmallestNorm, kLargestNorm));
     return hn::Mul(score, known);
   }
 };

@@ -21,7 +21,7 @@ inline constexpr std::int64_t kChunk = 64;  // columns whose sums are handed ove
 /// Eight output rows, or fewer at the end.
 struct EntropyBlock {
   std::int64_t y, rows;
-  std::int64_t heights[kMostRows];  // of the windows, which the image's border cuts
+  std::int64_t heights[kBlockRows];  // of the windows, which the image's border cuts
 };
 
 /// One row of bins as a source writes it: `nan` is filled, with 0 and 1, only when the row holds a NaN.
@@ -31,14 +31,12 @@ struct BinRow {
   bool* has_nan;
 };
 
-template <class Histogram>
+template <class Sum>
 class EntropyStrip {
  public:
-  using Sum = typename Histogram::Sum;
-
   static std::size_t bytes(std::int64_t w, std::int64_t window) {
     const auto depth = static_cast<std::size_t>(depth_of(window));
-    return static_cast<std::size_t>(w) * (2 * depth + kGroupRows + depth) + 2 * kAlign;
+    return static_cast<std::size_t>(w) * (2 * depth + kBlockRows + depth) + 2 * kAlign;
   }
 
   /// `memory` has bytes(w, window).
@@ -46,8 +44,7 @@ class EntropyStrip {
       : h_(h), w_(w), window_(window), depth_(depth_of(window)), histogram_(table) {
     records_ = static_cast<std::uint16_t*>(memory);
     bins_ = reinterpret_cast<std::uint8_t*>(records_ + w * depth_);
-    nan_ = bins_ + w * kGroupRows;
-    std::memset(bins_, 0, static_cast<std::size_t>(w * kGroupRows));
+    nan_ = bins_ + w * kBlockRows;
   }
 
   /// Output rows [begin, end).
@@ -58,11 +55,10 @@ class EntropyStrip {
     for (std::int64_t y = begin; y < end; y += kBlockRows) {
       const std::int64_t top = y - window_ / 2;  // image row of the records' first entry
       if (y == begin) {
-        for (std::int64_t at = 0; at < depth_; at += kGroupRows) load(top, at, last_row, false, source);
+        for (std::int64_t at = 0; at < depth_; at += kBlockRows) load(top, at, last_row, false, source);
       } else {
         move_nan_up();
-        for (std::int64_t at = depth_ - kBlockRows; at < depth_; at += kGroupRows)
-          load(top, at, last_row, at == depth_ - kBlockRows, source);
+        load(top, depth_ - kBlockRows, last_row, true, source);
       }
       EntropyBlock block{.y = y, .rows = std::min(kBlockRows, end - y), .heights = {}};
       for (std::int64_t r = 0; r < kBlockRows; ++r) {
@@ -91,43 +87,41 @@ class EntropyStrip {
   }
 
  private:
-  static constexpr std::int64_t kBlockRows = Histogram::kRows;
-  static constexpr int kBinShift = Histogram::kBinShift;
   static constexpr std::size_t kAlign = 64;
-  /// Entries of a record: those that the windows of a block read, in whole groups.
-  static constexpr std::int64_t depth_of(std::int64_t window) {
-    return (window + kBlockRows - 1 + kGroupRows - 1) / kGroupRows * kGroupRows;
-  }
   static constexpr std::int64_t kDeepest =
-      (ops::kEntropyLargestWindow + kMostRows + kGroupRows) / kGroupRows * kGroupRows;
+      (ops::kEntropyLargestWindow + 2 * kBlockRows - 2) / kBlockRows * kBlockRows;
 
-  /// Entries [at, at + 8) of all records, after the others have moved up by a block if so wanted. Rows outside of the image
+  static std::int64_t depth_of(std::int64_t window) {
+    return (window + 2 * kBlockRows - 2) / kBlockRows * kBlockRows;
+  }
+
+  /// Entries [at, at + 8) of all records, after the others have moved up by eight if so wanted. Rows outside of the image
   /// get anything, and nobody reads them.
   template <class Source>
   void load(std::int64_t top, std::int64_t at, std::int64_t last_row, bool move, Source& source) {
     const std::int64_t first = std::max<std::int64_t>(top + at, 0);
-    const std::int64_t last = std::min(top + at + kGroupRows, last_row);
-    std::fill_n(has_nan_ + at, kGroupRows, false);
+    const std::int64_t last = std::min(top + at + kBlockRows, last_row);
+    std::fill_n(has_nan_ + at, kBlockRows, false);
     if (first < last) {
       const std::int64_t skipped = first - top - at;
       source(first, last - first,
              BinRow{bins_ + skipped * w_, nan_ + (at + skipped) * w_, has_nan_ + at + skipped});
     }
     std::int64_t x = 0;
-    for (; x + kGroupRows <= w_; x += kGroupRows) {
-      if (move) move_up(x, kGroupRows);
+    for (; x + kBlockRows <= w_; x += kBlockRows) {
+      if (move) move_up(x, kBlockRows);
       transpose(bins_ + x, records_ + x * depth_ + at);
     }
     if (move) move_up(x, w_ - x);
     for (; x < w_; ++x) {
-      for (std::int64_t r = 0; r < kGroupRows; ++r)
+      for (std::int64_t r = 0; r < kBlockRows; ++r)
         records_[x * depth_ + at + r] = static_cast<std::uint16_t>(bins_[r * w_ + x] << kBinShift);
     }
   }
 
   HWY_INLINE void move_up(std::int64_t x, std::int64_t count) {
     for (std::uint16_t* record = records_ + x * depth_; count > 0; --count, record += depth_) {
-      for (std::int64_t at = 0; at + kBlockRows < depth_; at += kGroupRows) {
+      for (std::int64_t at = 0; at + kBlockRows < depth_; at += kBlockRows) {
         std::uint64_t entries[2];
         std::memcpy(entries, record + at + kBlockRows, sizeof(entries));
         std::memcpy(record + at, entries, sizeof(entries));
@@ -139,8 +133,8 @@ class EntropyStrip {
   /// Eight rows of eight bins to eight entries of eight records.
   HWY_INLINE void transpose(const std::uint8_t* from, std::uint16_t* to) const {
 #if HWY_TARGET == HWY_SCALAR
-    for (std::int64_t x = 0; x < kGroupRows; ++x) {
-      for (std::int64_t r = 0; r < kGroupRows; ++r)
+    for (std::int64_t x = 0; x < kBlockRows; ++x) {
+      for (std::int64_t r = 0; r < kBlockRows; ++r)
         to[x * depth_ + r] = static_cast<std::uint16_t>(from[r * w_ + x] << kBinShift);
     }
 #else
@@ -148,9 +142,9 @@ class EntropyStrip {
     const hn::FixedTag<std::uint8_t, 8> half;
     const hn::FixedTag<std::uint16_t, 8> pairs;
     const hn::FixedTag<std::uint32_t, 4> quads;
-    hn::Vec<decltype(bytes)> rows[kGroupRows];
+    hn::Vec<decltype(bytes)> rows[kBlockRows];
     HWY_UNROLL(8)
-    for (int r = 0; r < kGroupRows; ++r)
+    for (int r = 0; r < kBlockRows; ++r)
       rows[r] = hn::ZeroExtendVector(bytes, hn::LoadU(half, from + r * w_));
     hn::Vec<decltype(pairs)> two[4];  // rows 2i and 2i+1 of each column
     HWY_UNROLL(4)
@@ -234,7 +228,7 @@ class EntropyStrip {
   std::uint8_t* bins_;
   std::uint8_t* nan_;
   bool has_nan_[kDeepest];
-  Histogram histogram_;
+  BlockHistogram<Sum> histogram_;
 };
 
 /// Counts, for one row of pixels, what a source must tell: the bins, the NaNs, and how many were clamped.
@@ -249,11 +243,15 @@ struct Binner {
     const hn::Rebind<std::uint8_t, Float> bytes;
     const auto at = hn::Mul(hn::Sub(x, hn::Set(d, bins.lo)), hn::Set(d, bins.scale));
     const auto inside = hn::Min(hn::IfThenElseZero(hn::Gt(at, hn::Zero(d)), at), hn::Set(d, 255.0F));
-    const auto bin = hn::DemoteTo(bytes, hn::ConvertTo(di, inside));
+    const auto number = hn::ConvertTo(di, inside);
     const auto outside = hn::Or(hn::Lt(x, hn::Set(d, bins.lo)), hn::Gt(x, hn::Set(d, bins.hi)));
     if (HWY_LIKELY(n == kLanes && done <= 0)) {
       clamped += static_cast<std::int64_t>(hn::CountTrue(d, outside));
-      hn::StoreU(bin, bytes, to);
+#if HWY_TARGET == HWY_AVX3
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(number.raw));
+#else
+      hn::StoreU(hn::DemoteTo(bytes, number), bytes, to);
+#endif
       return !hn::AllFalse(d, hn::IsNaN(x));
     }
     const auto pixels = hn::FirstN(d, n);
@@ -261,7 +259,7 @@ struct Binner {
         hn::FirstN(d, std::min(static_cast<std::size_t>(std::max<std::int64_t>(done, 0)), kLanes));
     clamped += static_cast<std::int64_t>(hn::CountTrue(d, hn::AndNot(known, hn::And(outside, pixels))));
     std::uint8_t lanes[kLanes];
-    hn::StoreU(bin, bytes, lanes);
+    hn::StoreU(hn::DemoteTo(bytes, number), bytes, lanes);
     std::memcpy(to, lanes, n);
     return !hn::AllFalse(d, hn::And(hn::IsNaN(x), pixels));
   }

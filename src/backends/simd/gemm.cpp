@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matrix products by register tiles. Every element is one chain of fmas over k
-// in index order, however the work is blocked: a tile picks its sums up from C where the last block of k left them.
-// Small products read A and B in place; larger ones copy a block of B into panels of one tile's width, so that the
-// inner loop walks memory and TLB in sequence.
+// Matrix products by register tiles. Every element is one chain of fmas over k in index order, however the work is
+// blocked: a tile picks its sums up from C where the last block of k left them. Small products read A and B in place;
+// larger ones copy a block of B into panels of one tile's width, so that the inner loop walks memory in sequence.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/gemm.cpp"
 #include <fulcrum/ops/matmul.h>

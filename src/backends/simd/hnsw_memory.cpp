@@ -36,7 +36,7 @@ HnswMemory* hnsw_memory(const ops::HnswIndex& index) {
   if (block.count == index.count && block.stride == index.stride && block.code_stride == index.code_stride) {
     return &block.memory;
   }
-  const std::size_t query = lines(4 * index.stride), codes = lines(2 * index.code_stride);
+  const std::size_t query = lines(4 * index.stride * ops::kHnswQueries), codes = lines(2 * index.code_stride);
   const std::size_t seen = lines((index.count + 63) / 64 * 8);
   const std::size_t size = query + codes + seen + ops::kHnswQueries * kPoolBytes;
   if (size > block.size) {

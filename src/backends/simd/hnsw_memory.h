@@ -46,7 +46,7 @@ struct HnswPool {
 };
 
 struct HnswMemory {
-  float* query = nullptr;               // padded as the index's vectors
+  float* query = nullptr;               // [kHnswQueries], each padded as the index's vectors
   std::int16_t* query_codes = nullptr;  // padded as the index's codes
   std::uint64_t* seen = nullptr;        // a bit a node; all 0 between searches
   HnswPool pool[ops::kHnswQueries];

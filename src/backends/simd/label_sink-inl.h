@@ -12,7 +12,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <type_traits>
 
 #include "backends/simd/entropy-inl.h"
 #include "backends/simd/segment-inl.h"
@@ -49,10 +48,6 @@ inline LabelLimits limits_of(std::int64_t pixels, const ops::SegmentThresholds& 
                      limit_of(pixels, thresholds.low)};
 }
 
-inline constexpr std::int64_t kBlockRows = CoarseHistogram<std::uint16_t>::kRows;
-/// A bit for each row of a block.
-using RowBits = std::conditional_t<kBlockRows == 16, std::uint16_t, std::uint8_t>;
-
 /// The limits in coarse sums: up to `sure` the exact sum is within the limit, above `maybe` it is not.
 struct CoarseLimit {
   std::int32_t sure[kBlockRows], maybe[kBlockRows];  // one a row of the block
@@ -60,6 +55,8 @@ struct CoarseLimit {
 
 class LabelSink {
  public:
+  using Strip = EntropyStrip<std::int32_t>;
+
   static std::size_t bytes(std::int64_t w, std::int64_t window) {
     return static_cast<std::size_t>(2 * table_entries(window)) * sizeof(std::int32_t) +
            static_cast<std::size_t>(3 * w * kRows);
@@ -84,24 +81,25 @@ class LabelSink {
   /// T in so few bits that sums over a window fit int32.
   SumTable<std::int32_t> table() const { return {sums_, steps_}; }
 
-  template <class Strip>
   void take(const EntropyBlock& block, std::int64_t from, std::int64_t to, const std::int32_t* sums,
             const Strip& strip) {
-    alignas(64) RowBits high[kChunk] = {}, middle[kChunk] = {}, low[kChunk] = {};
+    alignas(64) std::uint8_t high[kChunk] = {}, middle[kChunk] = {}, low[kChunk] = {};
     for (std::int64_t x = from; x < to;) {
       const std::int64_t run = prepare(block, x, to);  // columns with the same limits
       const Limits limits(high_, middle_, low_);
+#if HWY_TARGET == HWY_AVX3
+      for (; x + 2 <= run; x += 2) {
+        const std::int64_t at = x - from;
+        const int open = limits.classify_two(sums + at * kBlockRows, high + at, middle + at, low + at);
+        if (HWY_LIKELY(open == 0)) continue;
+        settle(block, x, open & 0xFF, strip, high[at], middle[at], low[at]);
+        settle(block, x + 1, open >> 8, strip, high[at + 1], middle[at + 1], low[at + 1]);
+      }
+#endif
       for (; x < run; ++x) {
         const std::int64_t at = x - from;
-        const RowBits open = limits.classify(sums + at * kBlockRows, high[at], middle[at], low[at]);
-        for (std::int64_t r = 0; HWY_UNLIKELY(open != 0) && r < block.rows; ++r) {
-          const int bit = 1 << r;
-          if ((open & bit) == 0) continue;
-          const std::int64_t sum = strip.exact_sum(block, r, x);
-          set(high[at], bit, sum <= exact_[r].high);
-          set(middle[at], bit, sum <= exact_[r].middle);
-          set(low[at], bit, sum <= exact_[r].low);
-        }
+        const int open = limits.classify(sums + at * kBlockRows, high[at], middle[at], low[at]);
+        if (HWY_UNLIKELY(open != 0)) settle(block, x, open, strip, high[at], middle[at], low[at]);
       }
     }
     for (std::int64_t r = 0; r < block.rows; ++r)
@@ -130,13 +128,26 @@ class LabelSink {
   static constexpr std::int64_t kCarried = 2;
   static constexpr std::int64_t kRows = kBlockRows + kCarried;
 
-  /// Counts up to W * W, and those that a histogram keeps at hand.
+  /// Counts up to W * W, and the 16 that a histogram keeps at hand.
   static std::int64_t table_entries(std::int64_t window) {
-    return std::max<std::int64_t>(window * window, 32) + 1;
+    return std::max<std::int64_t>(window * window, 16) + 1;
   }
 
-  static HWY_INLINE void set(RowBits& bits, int bit, bool value) {
-    bits = static_cast<RowBits>(value ? bits | bit : bits & ~bit);
+  /// The rows in `open` at column x by their exact sums.
+  HWY_NOINLINE void settle(const EntropyBlock& block, std::int64_t x, int open, const Strip& strip,
+                           std::uint8_t& high, std::uint8_t& middle, std::uint8_t& low) const {
+    for (std::int64_t r = 0; r < block.rows; ++r) {
+      const int bit = 1 << r;
+      if ((open & bit) == 0) continue;
+      const std::int64_t sum = strip.exact_sum(block, r, x);
+      set(high, bit, sum <= exact_[r].high);
+      set(middle, bit, sum <= exact_[r].middle);
+      set(low, bit, sum <= exact_[r].low);
+    }
+  }
+
+  static HWY_INLINE void set(std::uint8_t& bits, int bit, bool value) {
+    bits = static_cast<std::uint8_t>(value ? bits | bit : bits & ~bit);
   }
 
   HWY_INLINE LabelRow row(std::int64_t number) const { return LabelRow(labels_, number, p_.conv.wo); }
@@ -164,50 +175,63 @@ class LabelSink {
       const std::int64_t limits[] = {exact_[r].high, exact_[r].middle, exact_[r].low};
       CoarseLimit* const coarse[] = {&high_, &middle_, &low_};
       for (int l = 0; l < 3; ++l) {
-        coarse[l]->sure[r] = static_cast<std::int32_t>((limits[l] - off) >> shift_);
-        coarse[l]->maybe[r] = static_cast<std::int32_t>((limits[l] + off) >> shift_);
+        const bool any = limits[l] >= 0;
+        coarse[l]->sure[r] = any ? static_cast<std::int32_t>((limits[l] - off) >> shift_) : -1;
+        coarse[l]->maybe[r] = any ? static_cast<std::int32_t>((limits[l] + off) >> shift_) : -1;
       }
     }
   }
 
 #if HWY_TARGET == HWY_AVX3
   struct Limits {
+    using Lane = SumLanes<std::int32_t>;
     struct Pair {
-      __m512i sure, maybe;
-      explicit HWY_INLINE Pair(const CoarseLimit& limit)
-          : sure(_mm512_loadu_si512(limit.sure)), maybe(_mm512_loadu_si512(limit.maybe)) {}
+      __m256i sure, maybe;
     };
     Pair high, middle, low;
 
     HWY_INLINE Limits(const CoarseLimit& h, const CoarseLimit& m, const CoarseLimit& l)
-        : high(h), middle(m), low(l) {}
+        : high{Lane::load(h.sure), Lane::load(h.maybe)},
+          middle{Lane::load(m.sure), Lane::load(m.maybe)},
+          low{Lane::load(l.sure), Lane::load(l.maybe)} {}
 
-    static HWY_INLINE __mmask16 within(const Pair& pair, __m512i sum, RowBits& bits) {
-      const __mmask16 sure = _mm512_cmple_epi32_mask(sum, pair.sure);
+    static HWY_INLINE __mmask8 within(const Pair& pair, __m256i sum, std::uint8_t& bits) {
+      const __mmask8 sure = _mm256_cmple_epi32_mask(sum, pair.sure);
       bits = sure;
-      return sure ^ _mm512_cmple_epi32_mask(sum, pair.maybe);
+      return sure ^ _mm256_cmple_epi32_mask(sum, pair.maybe);
+    }
+    static HWY_INLINE __mmask16 within_two(const Pair& pair, __m512i sum, std::uint8_t* bits) {
+      const __mmask16 sure = _mm512_cmple_epi32_mask(sum, _mm512_broadcast_i32x8(pair.sure));
+      std::memcpy(bits, &sure, sizeof(sure));
+      return sure ^ _mm512_cmple_epi32_mask(sum, _mm512_broadcast_i32x8(pair.maybe));
+    }
+    /// The same for two columns that stand side by side; the second one's rows follow the first one's.
+    HWY_INLINE int classify_two(const std::int32_t* sums, std::uint8_t* in_high, std::uint8_t* in_middle,
+                                std::uint8_t* in_low) const {
+      const __m512i sum = _mm512_loadu_si512(sums);
+      return within_two(high, sum, in_high) | within_two(middle, sum, in_middle) |
+             within_two(low, sum, in_low);
     }
     /// A bit a row for each limit; returns the rows that the coarse sum leaves open.
-    HWY_INLINE RowBits classify(const std::int32_t* sums, RowBits& in_high, RowBits& in_middle,
-                                RowBits& in_low) const {
-      const __m512i sum = _mm512_loadu_si512(sums);
+    HWY_INLINE std::uint8_t classify(const std::int32_t* sums, std::uint8_t& in_high, std::uint8_t& in_middle,
+                                     std::uint8_t& in_low) const {
+      const __m256i sum = Lane::load(sums);
       return within(high, sum, in_high) | within(middle, sum, in_middle) | within(low, sum, in_low);
     }
   };
 
-  /// Labels of row r: 32 columns at once, each of which shows its bit.
-  static void pick(std::int64_t r, const RowBits* high, const RowBits* middle, const RowBits* low,
-                   std::uint8_t* to, std::int64_t count) {
-    const __m512i bit = _mm512_set1_epi16(static_cast<short>(1 << r));
-    for (std::int64_t x = 0; x < count; x += 32) {
-      const __mmask32 columns = count - x >= 32 ? ~__mmask32{0} : (__mmask32{1} << (count - x)) - 1;
-      __m256i label = _mm256_maskz_set1_epi8(_mm512_test_epi16_mask(_mm512_load_si512(low + x), bit), 3);
-      label = _mm256_mask_mov_epi8(label, _mm512_test_epi16_mask(_mm512_load_si512(middle + x), bit),
-                                   _mm256_set1_epi8(2));
-      label = _mm256_mask_mov_epi8(label, _mm512_test_epi16_mask(_mm512_load_si512(high + x), bit),
-                                   _mm256_set1_epi8(1));
-      _mm256_mask_storeu_epi8(to + x, columns, label);
-    }
+  /// Labels of row r: 64 columns at once, each of which shows its bit.
+  static void pick(std::int64_t r, const std::uint8_t* high, const std::uint8_t* middle,
+                   const std::uint8_t* low, std::uint8_t* to, std::int64_t count) {
+    static_assert(kChunk == 64);
+    const __mmask64 columns = count == kChunk ? ~__mmask64{0} : (__mmask64{1} << count) - 1;
+    const __m512i bit = _mm512_set1_epi8(static_cast<char>(1 << r));
+    __m512i label = _mm512_maskz_set1_epi8(_mm512_test_epi8_mask(_mm512_load_si512(low), bit), 3);
+    label = _mm512_mask_mov_epi8(label, _mm512_test_epi8_mask(_mm512_load_si512(middle), bit),
+                                 _mm512_set1_epi8(2));
+    label =
+        _mm512_mask_mov_epi8(label, _mm512_test_epi8_mask(_mm512_load_si512(high), bit), _mm512_set1_epi8(1));
+    _mm512_mask_storeu_epi8(to, columns, label);
   }
 #else
   struct Limits {
@@ -218,24 +242,24 @@ class LabelSink {
     HWY_INLINE Limits(const CoarseLimit& h, const CoarseLimit& m, const CoarseLimit& l)
         : high(h), middle(m), low(l) {}
 
-    static HWY_INLINE int within(const CoarseLimit& limit, const std::int32_t* sums, RowBits& bits) {
+    static HWY_INLINE int within(const CoarseLimit& limit, const std::int32_t* sums, std::uint8_t& bits) {
       int sure = 0, maybe = 0;
       for (int r = 0; r < kBlockRows; ++r) {
         sure |= (sums[r] <= limit.sure[r] ? 1 : 0) << r;
         maybe |= (sums[r] <= limit.maybe[r] ? 1 : 0) << r;
       }
-      bits = static_cast<RowBits>(sure);
+      bits = static_cast<std::uint8_t>(sure);
       return sure ^ maybe;
     }
-    HWY_INLINE RowBits classify(const std::int32_t* sums, RowBits& in_high, RowBits& in_middle,
-                                RowBits& in_low) const {
-      return static_cast<RowBits>(within(high, sums, in_high) | within(middle, sums, in_middle) |
-                                  within(low, sums, in_low));
+    HWY_INLINE std::uint8_t classify(const std::int32_t* sums, std::uint8_t& in_high, std::uint8_t& in_middle,
+                                     std::uint8_t& in_low) const {
+      return static_cast<std::uint8_t>(within(high, sums, in_high) | within(middle, sums, in_middle) |
+                                       within(low, sums, in_low));
     }
   };
 
-  static void pick(std::int64_t r, const RowBits* high, const RowBits* middle, const RowBits* low,
-                   std::uint8_t* to, std::int64_t count) {
+  static void pick(std::int64_t r, const std::uint8_t* high, const std::uint8_t* middle,
+                   const std::uint8_t* low, std::uint8_t* to, std::int64_t count) {
     const int bit = 1 << r;
     for (std::int64_t x = 0; x < count; ++x) {
       to[x] = (high[x] & bit) != 0 ? 1 : (middle[x] & bit) != 0 ? 2 : (low[x] & bit) != 0 ? 3 : 0;

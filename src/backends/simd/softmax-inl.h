@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What softmax and log_softmax share: the sum of exponentials of a chunk, and the way through rows and pieces.
-// A chunk is read once: its exponentials are taken relative to the largest of its first elements while the true maximum
-// is found beside them, and only a chunk that rises far above that is done again. Any reference gives the same sum,
-// as long as nothing overflows; it depends on the chunk alone, so bits do not depend on threads.
+// The input is read once: exponentials are taken relative to the largest of the chunk's first elements while the true
+// maximum is found beside them, and only a chunk that rises far above that is done again. Any reference gives the same
+// result, as long as nothing overflows; it depends on the chunk alone, so bits do not depend on threads. What the
+// second pass needs of each element is left in the output, so that it touches nothing else.
 #include <fulcrum/ops/softmax.h>
 
 #include <algorithm>
@@ -52,10 +53,10 @@ struct ChunkSum {
   float max;
 };
 
-/// Sum of exp(x - reference), each also to `kept` if kKeep, and the maximum. Where x is far above the reference the sum
-/// is anything.
-template <bool kKeep>
-HWY_INLINE ChunkSum sum_exponentials(const float* x, float* kept, std::size_t n, float reference) {
+/// Sum of exp(x - reference) and the maximum; Writer::kept of each element goes to `out`. Where x is far above the
+/// reference all but the maximum is anything.
+template <class Writer>
+HWY_INLINE ChunkSum sum_exponentials(const float* x, float* out, std::size_t n, float reference) {
   const Float d;
   const auto m = set(reference);
   Floats sum[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
@@ -65,8 +66,9 @@ HWY_INLINE ChunkSum sum_exponentials(const float* x, float* kept, std::size_t n,
     HWY_UNROLL(4)
     for (std::size_t p = 0; p < 4; ++p) {
       const auto v = hn::LoadU(d, x + i + p * kLanes);
-      const auto e = exp_of_negative(hn::Sub(v, m));
-      if constexpr (kKeep) hn::StoreU(e, d, kept + i + p * kLanes);
+      const auto difference = hn::Sub(v, m);
+      const auto e = exp_of_negative(difference);
+      hn::StoreU(Writer::kept(difference, e), d, out + i + p * kLanes);
       sum[p] = hn::Add(sum[p], e);
       high[p] = hn::Max(high[p], v);
     }
@@ -75,8 +77,10 @@ HWY_INLINE ChunkSum sum_exponentials(const float* x, float* kept, std::size_t n,
     const std::size_t left = std::min(n - i, kLanes);
     const auto in = hn::FirstN(d, left);
     const auto v = left == kLanes ? hn::LoadU(d, x + i) : load_first(x + i, left);
-    const auto e = exp_of_negative(hn::Sub(v, m));
-    if constexpr (kKeep) left == kLanes ? hn::StoreU(e, d, kept + i) : store_first(e, kept + i, left);
+    const auto difference = hn::Sub(v, m);
+    const auto e = exp_of_negative(difference);
+    const auto kept = Writer::kept(difference, e);
+    left == kLanes ? hn::StoreU(kept, d, out + i) : store_first(kept, out + i, left);
     sum[0] = hn::Add(sum[0], hn::IfThenElseZero(in, e));
     high[0] = hn::Max(high[0], hn::IfThenElse(in, v, set(kLowest)));
   }
@@ -85,60 +89,45 @@ HWY_INLINE ChunkSum sum_exponentials(const float* x, float* kept, std::size_t n,
   return ChunkSum{hn::GetLane(hn::SumOfLanes(d, all)), hn::GetLane(hn::MaxOfLanes(d, top))};
 }
 
-template <bool kKeep>
-HWY_INLINE ops::SoftmaxPart reduce_chunk(const float* x, float* kept, std::size_t n) {
+template <class Writer>
+HWY_INLINE ops::SoftmaxPart reduce_chunk(const float* x, float* out, std::size_t n) {
   float reference = largest(x, std::min(n, kSampled));
   ChunkSum found{0, kLowest};
   // -Inf is no reference: -Inf - -Inf would be NaN.
-  if (reference != kLowest) found = sum_exponentials<kKeep>(x, kept, n, reference);
+  if (reference != kLowest) found = sum_exponentials<Writer>(x, out, n, reference);
   if (reference == kLowest || !(found.max - reference <= kRise)) {
     reference = reference == kLowest ? largest(x, n) : found.max;
-    found = sum_exponentials<kKeep>(x, kept, n, reference == kLowest ? 0.0F : reference);
+    found = sum_exponentials<Writer>(x, out, n, reference == kLowest ? 0.0F : reference);
   }
   return ops::SoftmaxPart{.sum = static_cast<double>(found.sum), .max = reference, .chunk_max = reference};
 }
 
-/// Pieces of one phase, by a Writer:
-///   kKeeps   whether phase 0 leaves exp(x - chunk_max) in the output
-///   finish   writes a chunk from the sum and the reference of its row: from those exponentials, or from x
-template <class Writer, bool kStream>
+/// Pieces of one phase; parts[0] is that of piece `begin`. Writer::finish makes the result of a chunk from what was
+/// kept, the sum and the reference of its row, and its own reference.
+template <class Writer>
 HWY_INLINE void rows_phase(const fulcrum_args& a, bool write, std::int64_t begin, std::int64_t end,
                            ops::SoftmaxPart* parts) {
   for (std::int64_t number = begin; number < end; ++number) {
     const auto [first, length] = ops::softmax_piece(number, a.dim[1]);
-    const float* x = a.in<float>(0) + first;
     float* out = a.out<float>(1) + first;
     const auto n = static_cast<std::size_t>(length);
     if (write) {
-      Writer::template finish<kStream>(x, out, n, parts[number]);
+      Writer::finish(out, n, parts[number - begin]);
     } else {
-      parts[number] = reduce_chunk<Writer::kKeeps>(x, out, n);
+      parts[number - begin] = reduce_chunk<Writer>(a.in<float>(0) + first, out, n);
     }
   }
 }
 
-/// Whole calls, one row after the other; `parts` has room for the chunks of a row if the Writer keeps.
-template <class Writer, bool kStream>
+/// Whole calls, one row after the other; `parts` has room for the chunks of a row.
+template <class Writer>
 HWY_INLINE void row_by_row(const fulcrum_args& a, std::int64_t count, ops::SoftmaxPart* parts) {
-  const std::int64_t n = a.dim[1];
-  for (std::int64_t row = 0; row < count * a.dim[0] && n > 0; ++row) {
-    const float* x = a.in<float>(0) + row % a.dim[0] * n;
-    float* out = a.out<float>(1) + row % a.dim[0] * n;
-    ops::SoftmaxPart all;
-    for (std::int64_t at = 0; at < n; at += ops::kSoftmaxChunk) {
-      const auto length = static_cast<std::size_t>(std::min(ops::kSoftmaxChunk, n - at));
-      const ops::SoftmaxPart part = reduce_chunk<Writer::kKeeps>(x + at, out + at, length);
-      if constexpr (Writer::kKeeps) parts[at / ops::kSoftmaxChunk] = part;
-      all = at == 0 ? part : ops::merge(all, part);
-    }
-    if constexpr (Writer::kKeeps) {
-      for (std::int64_t at = 0; at < n; at += ops::kSoftmaxChunk) {
-        const auto length = static_cast<std::size_t>(std::min(ops::kSoftmaxChunk, n - at));
-        all.chunk_max = parts[at / ops::kSoftmaxChunk].chunk_max;
-        Writer::template finish<kStream>(x + at, out + at, length, all);
-      }
-    } else {
-      Writer::template finish<kStream>(x, out, static_cast<std::size_t>(n), all);
+  const std::int64_t chunks = ops::softmax_chunks(a.dim[1]);
+  for (std::int64_t call = 0; call < count; ++call) {
+    for (std::int64_t piece = 0; piece < a.dim[0] * chunks; piece += chunks) {
+      rows_phase<Writer>(a, false, piece, piece + chunks, parts);
+      ops::merge_row(parts, chunks);
+      rows_phase<Writer>(a, true, piece, piece + chunks, parts);
     }
     end_of_call();
   }

@@ -24,7 +24,7 @@ constexpr std::int64_t kRandomOutputs = 1024;
 constexpr std::int64_t kSeams[] = {16, 64, 4096, 8192};  // vectors, tiles, chunks
 constexpr std::int64_t kSeamsEach = 8;
 constexpr std::int64_t kBlock = 65536;
-constexpr std::uint64_t kSubsetSeed = 1000;  // other numbers than the inputs'
+constexpr std::uint64_t kSubsetSeed = 1000;                              // other numbers than the inputs'
 constexpr std::string_view kOutputsWrong = "checked outputs are wrong";  // how that kind of failure ends
 
 std::vector<std::int64_t> range(std::int64_t from, std::int64_t count) {

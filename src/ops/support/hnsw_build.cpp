@@ -15,18 +15,12 @@
 
 #include "ops/support/vector_sets.h"
 
-// hnswlib defines plain functions and variables in its headers. Under names of our own neither they nor its templates,
-// which others compile for other CPUs, meet another copy of hnswlib in the same program.
+// Under a name of our own hnswlib's functions and templates, which others compile for other CPUs, do not meet another
+// copy of it in the same program. Its hand-written code is left out: the distances are ours, and what it reads for
+// prefetching lies beyond the end of its lists.
+#define NO_MANUAL_VECTORIZATION
 #define hnswlib fulcrum_hnswlib
-#define cpuid fulcrum_hnswlib_cpuid
-#define xgetbv fulcrum_hnswlib_xgetbv
-#define AVXCapable fulcrum_hnswlib_avx_capable
-#define AVX512Capable fulcrum_hnswlib_avx512_capable
 #include <hnswlib/hnswlib.h>
-#undef cpuid
-#undef xgetbv
-#undef AVXCapable
-#undef AVX512Capable
 
 namespace fulcrum::ops {
 namespace {

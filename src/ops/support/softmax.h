@@ -72,12 +72,9 @@ inline std::int64_t scratch_bytes(const Args& args) {
 
 inline void combine(const Args& args, int phase, void* scratch) {
   const std::int64_t chunks = softmax_chunks(args.dim[kN]);
-  if (phase != 0 || chunks <= 1) return;
   auto* parts = static_cast<SoftmaxPart*>(scratch);
-  for (std::int64_t row = 0; row < args.dim[kRows]; ++row, parts += chunks) {
-    SoftmaxPart all = parts[0];
-    for (std::int64_t c = 1; c < chunks; ++c) all = merge(all, parts[c]);
-    for (std::int64_t c = 0; c < chunks; ++c) parts[c] = SoftmaxPart{all.sum, all.max, parts[c].chunk_max};
+  for (std::int64_t row = 0; phase == 0 && chunks > 0 && row < args.dim[kRows]; ++row, parts += chunks) {
+    merge_row(parts, chunks);
   }
 }
 

@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Fulcrum authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Highway's headers, and the few functions of its library that dispatch needs. Vectors of unknown length (SVE) are
-# left out: kernels keep vectors in arrays.
+# Highway's headers, and the few functions of its library that dispatch needs.
 include(${CMAKE_CURRENT_LIST_DIR}/headers.cmake)
 if(NOT TARGET hwy::hwy)
-  set(definitions HWY_STATIC_DEFINE "HWY_DISABLED_TARGETS=(HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)")
+  set(definitions HWY_STATIC_DEFINE)
   # Compiled here and not by a target: a target would have to be installed with ours.
   set(object ${CMAKE_BINARY_DIR}/highway_runtime.o)
   list(TRANSFORM definitions PREPEND -D OUTPUT_VARIABLE flags)

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// conv2d_channels through oneDNN's convolution, direct or by Winograd's F(4x4, 3x3). The library chooses the layouts:
-// weights are brought into theirs once, images and outputs inside the call. Winograd mixes the pixels of a tile, so
-// that a NaN or Inf would spread over outputs that never saw it: such images take the direct way.
+// conv2d_channels through oneDNN's convolution, direct or by Winograd. The library chooses the layouts: weights are
+// brought into theirs once, images and outputs inside the call. Winograd mixes the pixels of a tile, so that a NaN or
+// Inf would spread over outputs that never saw it: such images take the direct way.
 #include <fulcrum/ops/conv2d_channels.h>
 
 #include <cmath>
@@ -18,6 +18,8 @@ enum Pointer { kX, kKernel, kY };
 
 /// Fewer channels break the error bound of an element with Winograd's larger tiles.
 constexpr std::int64_t kWinogradChannels = 16;
+/// Of F(4x4, 3x3); where the library takes F(2x2, 3x3) it is 1/2.25, and which one it takes is its secret.
+constexpr double kWinogradFlops = 0.25;
 
 /// An argument in the caller's layout and, where it differs, in the library's.
 struct Side {
@@ -145,7 +147,7 @@ std::vector<fulcrum_kernel> make() {
   for (fulcrum_kernel& kernel : winograd) {
     kernel.variant = threads_of(kernel) == usable_threads() ? "onednn_winograd" : "onednn_winograd_t1";
     kernel.plan = make_plan<true>;
-    kernel.flop_factor = 0.25;
+    kernel.flop_factor = kWinogradFlops;
     kernels.push_back(kernel);
   }
   for (fulcrum_kernel& kernel : kernels) kernel.drop = drop_plan;

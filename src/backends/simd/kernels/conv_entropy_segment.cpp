@@ -78,28 +78,19 @@ std::int64_t pipeline_directly(const fulcrum_args& a, const Pipeline& p, const o
   return clamped;
 }
 
-template <class Count>
-std::int64_t pipeline_strip(const fulcrum_args& a, const Pipeline& p, const ops::EntropyBins& bins,
-                            std::int64_t begin, std::int64_t end) {
-  using Strip = EntropyStrip<CoarseHistogram<Count>>;
-  const std::int64_t h = p.conv.ho, w = p.conv.wo;
-  const std::size_t strip_floats = Strip::bytes(w, p.window) / sizeof(float) + 1;
-  float* memory = workspace(strip_floats + LabelSink::bytes(w, p.window) / sizeof(float) + 1);
-  if (!memory) return pipeline_directly(a, p, bins, begin, end);
-  ConvSource source{p, a.in<float>(Pipeline::kX), a.in<float>(Pipeline::kK), begin, end, Binner{bins}};
-  LabelSink sink(p, begin, end, a.out<std::uint8_t>(Pipeline::kOut), memory + strip_floats);
-  Strip strip(h, w, p.window, sink.table(), memory);
-  strip.run(std::max<std::int64_t>(begin - 1, 0), std::min(end + 1, h), source, sink);
-  return source.binner.clamped;
-}
-
 /// Output rows [begin, end); returns how many of their pixels were clamped.
 std::int64_t pipeline_rows(const fulcrum_args& a, const ops::EntropyBins& bins, std::int64_t begin,
                            std::int64_t end) {
   const Pipeline p(a);
-  constexpr std::int64_t kWidestOfBytes = 0;  // its 225 pixels may all be in one bin
-  if (p.window <= kWidestOfBytes) return pipeline_strip<std::uint8_t>(a, p, bins, begin, end);
-  return pipeline_strip<std::uint16_t>(a, p, bins, begin, end);
+  const std::int64_t h = p.conv.ho, w = p.conv.wo;
+  const std::size_t strip_floats = LabelSink::Strip::bytes(w, p.window) / sizeof(float) + 1;
+  float* memory = workspace(strip_floats + LabelSink::bytes(w, p.window) / sizeof(float) + 1);
+  if (!memory) return pipeline_directly(a, p, bins, begin, end);
+  ConvSource source{p, a.in<float>(Pipeline::kX), a.in<float>(Pipeline::kK), begin, end, Binner{bins}};
+  LabelSink sink(p, begin, end, a.out<std::uint8_t>(Pipeline::kOut), memory + strip_floats);
+  LabelSink::Strip strip(h, w, p.window, sink.table(), memory);
+  strip.run(std::max<std::int64_t>(begin - 1, 0), std::min(end + 1, h), source, sink);
+  return source.binner.clamped;
 }
 
 /// Finite extremes of the convolution.

@@ -23,7 +23,7 @@ enum Dim { kQ, kN, kD };
 /// Queries [first, last) against the rows [row, row + rows), at most a piece of each.
 void score_block(const fulcrum_args& a, std::int64_t first, std::int64_t last, const float* query_squares,
                  std::int64_t row, std::int64_t rows) {
-  HWY_ALIGN float squares[ops::kCosineRows];
+  HWY_ALIGN float squares[ops::kCosineRows] = {};
   const auto n = static_cast<std::size_t>(a.dim[kD]);
   const auto count = static_cast<std::size_t>(rows);
   const auto* inverse = a.in<float>(kInverseNorm);
@@ -42,12 +42,13 @@ void score_block(const fulcrum_args& a, std::int64_t first, std::int64_t last, c
                                  .next_rows = static_cast<std::size_t>(a.dim[kN] - row - rows),
                                  .far = a.dim[kN] * a.dim[kD] * std::int64_t{sizeof(float)} > kFarBytes};
   products.run();
+  if (wants_squares) take_roots(squares, count);
   for (std::int64_t query = first; query < last; ++query) {
     const Scores scores{.query = q + (query - first) * a.dim[kD],
                         .query_square = query_squares[query - first],
                         .rows = t,
                         .n = n,
-                        .squares = wants_squares ? squares : nullptr,
+                        .norms = wants_squares ? squares : nullptr,
                         .inverse = inverse ? inverse + row : nullptr,
                         .values = out + (query - first) * a.dim[kN],
                         .count = count};

@@ -47,7 +47,7 @@ void select(const float* scores, std::size_t count, std::int64_t row, ops::TopkL
 /// words + j * pitch.
 void search(const fulcrum_args& a, std::int64_t first, std::int64_t last, std::int64_t begin,
             std::int64_t end, ops::TopkKey* words, std::int64_t pitch) {
-  HWY_ALIGN float squares[ops::kTopkRows];
+  HWY_ALIGN float squares[ops::kTopkRows] = {};
   HWY_ALIGN float scores[ops::kTopkQueries * ops::kTopkRows];
   float query_squares[ops::kTopkQueries];
   const auto n = static_cast<std::size_t>(a.dim[kD]);
@@ -73,13 +73,14 @@ void search(const fulcrum_args& a, std::int64_t first, std::int64_t last, std::i
                                    .next_rows = static_cast<std::size_t>(end - row) - count,
                                    .far = far};
     products.run();
+    if (wanted_squares) take_roots(squares, count);
     for (std::int64_t j = 0; j < last - first; ++j) {
       float* own = scores + j * ops::kTopkRows;
       Scores{.query = q + j * a.dim[kD],
              .query_square = query_squares[j],
              .rows = t,
              .n = n,
-             .squares = wanted_squares,
+             .norms = wanted_squares,
              .inverse = inverse ? inverse + row : nullptr,
              .values = own,
              .count = count}
@@ -95,17 +96,19 @@ float score_of(const fulcrum_args& a, const float* q, float query_square, std::i
   const auto* inverse = a.in<float>(kInverseNorm);
   const bool squares = !inverse && a.scalar[0].i == 0;
   const float* t = a.in<float>(kRows) + row * a.dim[kD];
-  float score = 0, square = 0;
+  float score = 0;
+  HWY_ALIGN float square[kLanes] = {};
   if (squares) {
-    multiply<1, 1, true>(t, q, n, &score, 1, &square, Ahead<float>{});
+    multiply<1, 1, true>(t, q, n, &score, 1, square, Ahead<float>{});
+    take_roots(square, 1);
   } else {
-    multiply<1, 1, false>(t, q, n, &score, 1, &square, Ahead<float>{});
+    multiply<1, 1, false>(t, q, n, &score, 1, nullptr, Ahead<float>{});
   }
   Scores{.query = q,
          .query_square = query_square,
          .rows = t,
          .n = n,
-         .squares = squares ? &square : nullptr,
+         .norms = squares ? square : nullptr,
          .inverse = inverse ? inverse + row : nullptr,
          .values = &score,
          .count = 1}
@@ -239,7 +242,8 @@ void search_copy(const fulcrum_args& a, const CompressedRows& rows, std::int64_t
                    .query_count = queries,
                    .pitch = rows.pitch,
                    .out = byte_products,
-                   .stride = ops::kTopkRows}
+                   .stride = ops::kTopkRows,
+                   .next_rows = static_cast<std::size_t>(end - row) - count}
           .run();
     }
     for (std::size_t j = 0; j < queries; ++j) {

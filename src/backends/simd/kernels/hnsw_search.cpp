@@ -126,7 +126,7 @@ void rank_again(const Rows& rows, HnswPool& pool) {
 
 /// The query as its index compares: padded, of length 1 for cosine.
 template <ops::HnswMetric kMetric>
-void set_query(const ops::HnswIndex& index, const float* q, HnswMemory& memory) {
+void set_query(const ops::HnswIndex& index, const float* q, float* to) {
   double inverse = 1;
   if constexpr (kMetric == ops::HnswMetric::cosine) {
     double squared = 0;
@@ -134,7 +134,7 @@ void set_query(const ops::HnswIndex& index, const float* q, HnswMemory& memory) 
     inverse = squared > 0 ? 1 / std::sqrt(squared) : 0;
   }
   for (std::int64_t i = 0; i < index.dimension; ++i) {
-    memory.query[i] = kMetric == ops::HnswMetric::cosine ? static_cast<float>(q[i] * inverse) : q[i];
+    to[i] = kMetric == ops::HnswMetric::cosine ? static_cast<float>(q[i] * inverse) : q[i];
   }
 }
 
@@ -155,41 +155,66 @@ void write(const fulcrum_args& a, std::int64_t query, const HnswPool& pool) {
   }
 }
 
-/// Every vector, for one query.
-template <class Rows>
-void search_all(const ops::HnswIndex& index, const Rows& rows, HnswPool& pool) {
-  std::int32_t ids[4];
-  for (std::int64_t first = 0; first < index.count; first += 4) {
-    const auto there = static_cast<std::size_t>(std::min<std::int64_t>(4, index.count - first));
-    for (std::size_t j = 0; j < there; ++j)
-      ids[j] = static_cast<std::int32_t>(first) + static_cast<std::int32_t>(j);
-    compare(rows, ids, there, Offer{pool});
+/// Every vector, for up to kHnswQueries queries at once: rows stay in the first cache while all of them pass over.
+template <ops::HnswMetric kMetric>
+void search_all(const fulcrum_args& a, std::int64_t first, std::int64_t last, HnswMemory& memory) {
+  constexpr std::int64_t kTileBytes = 16384;
+  const auto& index = *static_cast<const ops::HnswIndex*>(a.prepared);
+  const std::int64_t tile = std::max<std::int64_t>(4, kTileBytes / (index.stride * 4) / 4 * 4);
+  for (std::int64_t query = first; query < last; ++query) {
+    set_query<kMetric>(index, a.in<float>(0) + query * index.dimension,
+                       memory.query + (query - first) * index.stride);
+    memory.pool[query - first].begin(static_cast<std::size_t>(a.dim[3]));
   }
+  for (std::int64_t begin = 0; begin < index.count; begin += tile) {
+    const std::int64_t end = std::min(begin + tile, index.count);
+    for (std::int64_t query = first; query < last; ++query) {
+      const FloatRows<kMetric> rows{index, memory.query + (query - first) * index.stride};
+      for (std::int64_t row = begin; row < end; row += 4) {
+        std::int32_t ids[4];
+        const auto there = static_cast<std::size_t>(std::min<std::int64_t>(4, end - row));
+        for (std::size_t j = 0; j < there; ++j)
+          ids[j] = static_cast<std::int32_t>(row + static_cast<std::int64_t>(j));
+        compare(rows, ids, there, Offer{memory.pool[query - first]});
+      }
+    }
+  }
+  for (std::int64_t query = first; query < last; ++query) write(a, query, memory.pool[query - first]);
+}
+
+/// By the graph. False: it has fewer than k to give from where the walk began.
+template <ops::HnswMetric kMetric>
+bool search_graph(const fulcrum_args& a, Way way, std::int64_t ef, std::int64_t query, HnswMemory& memory) {
+  const auto& index = *static_cast<const ops::HnswIndex*>(a.prepared);
+  const FloatRows<kMetric> rows{index, memory.query};
+  HnswPool& pool = memory.pool[0];
+  set_query<kMetric>(index, a.in<float>(0) + query * index.dimension, memory.query);
+  pool.begin(static_cast<std::size_t>(ef));
+  if (way == Way::codes) {
+    set_query_codes(index, memory);
+    walk(index, CodeRows<kMetric>{index, memory.query_codes}, pool, memory.seen);
+    rank_again(rows, pool);
+  } else {
+    walk(index, rows, pool, memory.seen);
+  }
+  if (pool.size < static_cast<std::size_t>(a.dim[3])) return false;
+  write(a, query, pool);
+  return true;
 }
 
 template <ops::HnswMetric kMetric>
 void search_queries(const fulcrum_args& a, Way way, std::int64_t begin, std::int64_t end,
                     HnswMemory& memory) {
   const auto& index = *static_cast<const ops::HnswIndex*>(a.prepared);
-  const auto k = static_cast<std::size_t>(a.dim[3]);
   const std::int64_t ef = way == Way::all ? 0 : ops::hnsw_ef(index, a.dim[3], a.scalar[0].i, a.scalar[1].f);
-  const FloatRows<kMetric> rows{index, memory.query};
-  HnswPool& pool = memory.pool[0];
+  if (ef == 0) {
+    for (std::int64_t query = begin; query < end; query += ops::kHnswQueries) {
+      search_all<kMetric>(a, query, std::min(query + ops::kHnswQueries, end), memory);
+    }
+    return;
+  }
   for (std::int64_t query = begin; query < end; ++query) {
-    set_query<kMetric>(index, a.in<float>(0) + query * index.dimension, memory);
-    pool.begin(static_cast<std::size_t>(ef));
-    if (ef > 0 && way == Way::codes) {
-      set_query_codes(index, memory);
-      walk(index, CodeRows<kMetric>{index, memory.query_codes}, pool, memory.seen);
-      rank_again(rows, pool);
-    } else if (ef > 0) {
-      walk(index, rows, pool, memory.seen);
-    }
-    if (pool.size < k) {  // asked for, or the graph has no more to give from here
-      pool.begin(k);
-      search_all(index, rows, pool);
-    }
-    write(a, query, pool);
+    if (!search_graph<kMetric>(a, way, ef, query, memory)) search_all<kMetric>(a, query, query + 1, memory);
   }
 }
 

@@ -1,44 +1,42 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// log_softmax: one pass for the sum of exponentials, one that subtracts the reference and then ln(sum).
+// log_softmax: the first pass leaves x - reference of the chunk in the output, and the second subtracts ln(sum) from
+// there. In one step, x - (reference + ln(sum)) would cost bits when the reference is large.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/kernels/log_softmax.cpp"
 #include <hwy/foreach_target.h>
 
-#include <span>
-
-#include "backends/simd/isa.h"
 #include "backends/simd/softmax-inl.h"
-#include "backends/table.h"
+#include "backends/simd/softmax.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fulcrum::backends::simd::HWY_NAMESPACE {
 namespace {
 
 struct Subtract {
-  Floats max, log_sum;
-  HWY_INLINE Floats operator()(Floats x) const { return hn::Sub(hn::Sub(x, max), log_sum); }
+  Floats log_sum;
+  HWY_INLINE Floats operator()(Floats difference) const { return hn::Sub(difference, log_sum); }
 };
 
 struct LogSoftmax {
-  static constexpr bool kKeeps = false;
+  static HWY_INLINE Floats kept(Floats difference, Floats) { return difference; }
 
-  template <bool kStream>
-  static HWY_INLINE void finish(const float* x, float* out, std::size_t n, const ops::SoftmaxPart& row) {
-    const Subtract map{set(row.max), log(set(static_cast<float>(row.sum)))};
-    kStream ? stream_elements(OneInput{x}, out, n, map) : map_elements(OneInput{x}, out, n, map);
+  /// A row of -Inf alone ends as NaN, through the difference of its references.
+  static HWY_INLINE void finish(float* out, std::size_t n, const ops::SoftmaxPart& part) {
+    const auto below = set(static_cast<float>(static_cast<double>(part.max) - part.chunk_max));
+    const auto log_sum = log(set(static_cast<float>(part.sum)));
+    map_elements(OneInput{out}, out, n, Subtract{hn::Add(log_sum, below)});
   }
 };
 
-void run_log_softmax(const fulcrum_args& a, std::int64_t count, bool stream) {
-  stream ? row_by_row<LogSoftmax, true>(a, count, nullptr) : row_by_row<LogSoftmax, false>(a, count, nullptr);
+void run_log_softmax(const fulcrum_args& a, std::int64_t count, ops::SoftmaxPart* parts) {
+  row_by_row<LogSoftmax>(a, count, parts);
 }
 
-void partial_log_softmax(const fulcrum_args& a, bool write, std::int64_t begin, std::int64_t end,
-                         ops::SoftmaxPart* parts, bool stream) {
-  stream ? rows_phase<LogSoftmax, true>(a, write, begin, end, parts)
-         : rows_phase<LogSoftmax, false>(a, write, begin, end, parts);
+void phase_log_softmax(const fulcrum_args& a, bool write, std::int64_t begin, std::int64_t end,
+                       ops::SoftmaxPart* parts) {
+  rows_phase<LogSoftmax>(a, write, begin, end, parts);
 }
 
 }  // namespace
@@ -50,30 +48,20 @@ namespace fulcrum::backends::simd {
 namespace {
 
 HWY_EXPORT(run_log_softmax);
-HWY_EXPORT(partial_log_softmax);
+HWY_EXPORT(phase_log_softmax);
 
-template <bool kStream>
-fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
-  (HWY_DYNAMIC_DISPATCH(run_log_softmax))(*a, count, kStream);
-  return done();
+void run(const fulcrum_args& a, std::int64_t count, ops::SoftmaxPart* parts) {
+  (HWY_DYNAMIC_DISPATCH(run_log_softmax))(a, count, parts);
 }
 
-template <bool kStream>
-void partial(const fulcrum_args* a, std::int32_t phase, std::int64_t begin, std::int64_t end, void* scratch) {
-  (HWY_DYNAMIC_DISPATCH(partial_log_softmax))(*a, phase == 1, begin, end,
-                                              static_cast<ops::SoftmaxPart*>(scratch), kStream);
+void phase(const fulcrum_args& a, bool write, std::int64_t begin, std::int64_t end, ops::SoftmaxPart* parts) {
+  (HWY_DYNAMIC_DISPATCH(phase_log_softmax))(a, write, begin, end, parts);
 }
 
 }  // namespace
 
 namespace kernels {
-std::span<const fulcrum_kernel> log_softmax() {
-  static const fulcrum_kernel kernels[] = {
-      {.variant = "default", .level = 1, .isa = isa_name, .run = run<false>, .partial = partial<false>},
-      {.variant = "stream", .level = 1, .isa = isa_name, .run = run<true>, .partial = partial<true>},
-  };
-  return kernels;
-}
+std::span<const fulcrum_kernel> log_softmax() { return row_kernels<run, phase>(); }
 }  // namespace kernels
 
 }  // namespace fulcrum::backends::simd

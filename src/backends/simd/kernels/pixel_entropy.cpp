@@ -48,12 +48,11 @@ struct ImageSource {
 
 /// The entropy of each sum.
 struct EntropySink {
-  static constexpr std::int64_t kBlockRows = ExactHistogram::kRows;
   float* out;
   std::int64_t w, window;
 
   void take(const EntropyBlock& block, std::int64_t from, std::int64_t to, const std::int64_t* sums,
-            const EntropyStrip<ExactHistogram>&) {
+            const EntropyStrip<std::int64_t>&) {
     const hn::CappedTag<double, kBlockRows> d;
     const hn::Rebind<std::int64_t, decltype(d)> di;
     const hn::Rebind<float, decltype(d)> df;
@@ -106,9 +105,9 @@ std::int64_t entropy_directly(const fulcrum_args& a, const ops::EntropyBins& bin
 std::int64_t entropy_rows(const fulcrum_args& a, const ops::EntropyBins& bins, std::int64_t begin,
                           std::int64_t end) {
   const std::int64_t h = a.dim[kH], w = a.dim[kW], window = ops::entropy_window(a);
-  void* memory = workspace(EntropyStrip<ExactHistogram>::bytes(w, window) / sizeof(float) + 1);
+  void* memory = workspace(EntropyStrip<std::int64_t>::bytes(w, window) / sizeof(float) + 1);
   if (!memory) return entropy_directly(a, bins, begin, end);
-  EntropyStrip<ExactHistogram> strip(h, w, window, {ops::entropy_table(), ops::entropy_steps()}, memory);
+  EntropyStrip<std::int64_t> strip(h, w, window, {ops::entropy_table(), ops::entropy_steps()}, memory);
   ImageSource source{a.in<float>(kX), w, begin, end, Binner{bins}};
   EntropySink sink{a.out<float>(kOut), w, window};
   strip.run(begin, end, source, sink);

@@ -2,19 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // softmax takes each exponential once: the first pass leaves exp(x - reference of the chunk) in the output and the
-// second multiplies, which beats a second exponential from a cache and from memory. The reference is subtracted on its
-// own: folding ln(sum) into it would cost bits when it is large.
+// second multiplies, which beats a second exponential from every cache and from memory. The reference is subtracted on
+// its own: folding ln(sum) into it would cost bits when it is large.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/kernels/softmax.cpp"
 #include <hwy/foreach_target.h>
 
 #include <cmath>
-#include <new>
-#include <span>
 
-#include "backends/simd/isa.h"
 #include "backends/simd/softmax-inl.h"
-#include "backends/table.h"
+#include "backends/simd/softmax.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fulcrum::backends::simd::HWY_NAMESPACE {
@@ -26,23 +23,22 @@ struct Scale {
 };
 
 struct Softmax {
-  static constexpr bool kKeeps = true;
+  static HWY_INLINE Floats kept(Floats, Floats e) { return e; }
 
-  template <bool>
-  static HWY_INLINE void finish(const float*, float* out, std::size_t n, const ops::SoftmaxPart& row) {
-    const bool same = row.chunk_max == row.max;
-    const double below = same ? 1 : std::exp(static_cast<double>(row.chunk_max) - row.max);
-    map_elements(OneInput{out}, out, n, Scale{set(static_cast<float>(below / row.sum))});
+  static HWY_INLINE void finish(float* out, std::size_t n, const ops::SoftmaxPart& part) {
+    const bool same = part.chunk_max == part.max;
+    const double below = same ? 1 : std::exp(static_cast<double>(part.chunk_max) - part.max);
+    map_elements(OneInput{out}, out, n, Scale{set(static_cast<float>(below / part.sum))});
   }
 };
 
-void run_softmax(const fulcrum_args& a, std::int64_t count) {
-  row_by_row<Softmax, false>(a, count, static_cast<ops::SoftmaxPart*>(a.plan));
+void run_softmax(const fulcrum_args& a, std::int64_t count, ops::SoftmaxPart* parts) {
+  row_by_row<Softmax>(a, count, parts);
 }
 
-void partial_softmax(const fulcrum_args& a, bool write, std::int64_t begin, std::int64_t end,
-                     ops::SoftmaxPart* parts) {
-  rows_phase<Softmax, false>(a, write, begin, end, parts);
+void phase_softmax(const fulcrum_args& a, bool write, std::int64_t begin, std::int64_t end,
+                   ops::SoftmaxPart* parts) {
+  rows_phase<Softmax>(a, write, begin, end, parts);
 }
 
 }  // namespace
@@ -54,41 +50,20 @@ namespace fulcrum::backends::simd {
 namespace {
 
 HWY_EXPORT(run_softmax);
-HWY_EXPORT(partial_softmax);
+HWY_EXPORT(phase_softmax);
 
-/// Room for the parts of a row.
-fulcrum_status make_plan(const fulcrum_kernel*, const fulcrum_args* a, void** plan) {
-  const auto chunks = static_cast<std::size_t>(ops::softmax_chunks(a->dim[1]));
-  *plan = ::operator new(chunks * sizeof(ops::SoftmaxPart), std::nothrow);
-  if (*plan) return done();
-  return fulcrum_status{FULCRUM_OUT_OF_MEMORY, "no memory for the parts of a row"};
+void run(const fulcrum_args& a, std::int64_t count, ops::SoftmaxPart* parts) {
+  (HWY_DYNAMIC_DISPATCH(run_softmax))(a, count, parts);
 }
 
-void drop_plan(void* plan) { ::operator delete(plan); }
-
-fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
-  (HWY_DYNAMIC_DISPATCH(run_softmax))(*a, count);
-  return done();
-}
-
-void partial(const fulcrum_args* a, std::int32_t phase, std::int64_t begin, std::int64_t end, void* scratch) {
-  (HWY_DYNAMIC_DISPATCH(partial_softmax))(*a, phase == 1, begin, end,
-                                          static_cast<ops::SoftmaxPart*>(scratch));
+void phase(const fulcrum_args& a, bool write, std::int64_t begin, std::int64_t end, ops::SoftmaxPart* parts) {
+  (HWY_DYNAMIC_DISPATCH(phase_softmax))(a, write, begin, end, parts);
 }
 
 }  // namespace
 
 namespace kernels {
-std::span<const fulcrum_kernel> softmax() {
-  static const fulcrum_kernel kernels[] = {{.variant = "default",
-                                            .level = 1,
-                                            .isa = isa_name,
-                                            .plan = make_plan,
-                                            .drop = drop_plan,
-                                            .run = run,
-                                            .partial = partial}};
-  return kernels;
-}
+std::span<const fulcrum_kernel> softmax() { return row_kernels<run, phase>(); }
 }  // namespace kernels
 
 }  // namespace fulcrum::backends::simd
