@@ -105,7 +105,7 @@ typedef struct fulcrum_backend {
   uint32_t abi_version;
   uint32_t struct_bytes;
   const char* name; /* "simd" */
-  const char* kind; /* "cpu" or "gpu" */
+  const char* kind; /* "cpu", "gpu", or "peer": kernels to compare with, never chosen to do work */
 
   int (*available)(void);       /* optional: always. Non-zero: kernels may run */
   const char* (*why_not)(void); /* optional. One line, when not available: what is missing and what to do */

@@ -92,6 +92,9 @@ struct Op {
   /// For outputs that have no single truth (ids that may tie, results of a search): judges all of them, raises
   /// oracle.checked and the errors there, and returns what is wrong or nothing. Replaces reference() in check().
   std::string (*verify)(const Args&, Oracle& oracle) = nullptr;
+  /// A flag that a right result deserves all the same ("clamped": most of a range went unused), or null. Reads the
+  /// outputs. Optional.
+  const char* (*remark)(const Args&) = nullptr;
   /// Element-wise ops accept out == in exactly.
   bool in_place = false;
   /// Resources made once per shape and input, outside every timed call (index, graph, table). Optional.

@@ -225,6 +225,9 @@ Result<Measurement> run(const backends::Kernel& kernel, ops::Problem& problem, c
               time_in(session, subject, config, Preparation{.warmup_seconds = config.warmup_seconds}));
   take(m, std::move(timing));
   if (!m.oracle.passed) add_flag(m.flags, "inaccurate");
+  if (const char* remark = problem.op().remark ? problem.op().remark(problem.args()) : nullptr) {
+    add_flag(m.flags, remark);
+  }
 
   if (repeatable && hash_of(operands_of(problem, true)) != checked.hash) {
     const Oracle again = problem.check();

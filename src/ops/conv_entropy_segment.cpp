@@ -162,6 +162,10 @@ Op conv_entropy_segment() {
       .validate = validate,
       .work = work,
       .reference = reference,
+      .remark =
+          [](const Args& args) {
+            return clamped_remark(*args.out<std::int64_t>(Pipeline::kClamped), extent(args, Pipeline::kOut));
+          },
       .prepare = [](const Args&) -> Result<std::shared_ptr<const void>> {
         return std::shared_ptr<const void>(std::shared_ptr<void>(), entropy_table());
       },

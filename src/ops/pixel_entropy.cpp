@@ -174,6 +174,10 @@ Op pixel_entropy() {
       .validate = validate,
       .work = work,
       .reference = reference,
+      .remark =
+          [](const Args& args) {
+            return clamped_remark(*args.out<std::int64_t>(kClamped), extent(args, kOut));
+          },
       .prepare = [](const Args&) -> Result<std::shared_ptr<const void>> {
         return std::shared_ptr<const void>(std::shared_ptr<void>(), entropy_table());
       },

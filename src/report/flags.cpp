@@ -27,6 +27,10 @@ constexpr Explanation kExplanations[] = {
     {"inaccurate",
      "a peer that misses the tolerance of the op, by as much as `error` says; our kernels are never timed "
      "so"},
+    {"clamped",
+     "more than 1 % of the pixels lie outside of the range and fell into its first or last bin; give lo and "
+     "hi, "
+     "or range=auto"},
     {"impossible_rate",
      "faster than this machine can be, so it is wrong; measure it again with `fulcrum machine`"},
     {"few_processes",

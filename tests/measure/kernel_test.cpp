@@ -190,6 +190,19 @@ TEST_F(KernelRun, APeerThatWritesNothingIsWrong) {
   EXPECT_EQ(run(kernel("lazy", lazy), p, config_).error().code, Code::wrong_result);
 }
 
+TEST_F(KernelRun, AnOpMayRemarkOnARightResult) {
+  const ops::Op& op = **ops::find("pixel_entropy");
+  const auto entropy = backends::kernel("pixel_entropy", "scalar");
+  ASSERT_TRUE(entropy.ok());
+  for (const auto& [shape, clamped] : {std::pair{"h=20,w=20,W=3", false}, {"h=20,w=20,W=3,hi=0.5", true}}) {
+    auto p = ops::Problem::make(op, *parse_shape(shape));
+    ASSERT_TRUE(p.ok());
+    const auto m = run(*entropy, *p, config_);
+    ASSERT_TRUE(m.ok()) << m.error().message;
+    EXPECT_EQ(has_flag(*m, "clamped"), clamped) << shape;
+  }
+}
+
 TEST_F(KernelRun, ColdCachesMeanSingleCalls) {
   ops::Problem p = problem("n=1000");
   config_.cache = Cache::cold;

@@ -54,6 +54,11 @@ inline EntropySpan entropy_span(std::int64_t at, std::int64_t window, std::int64
   return EntropySpan{std::max<std::int64_t>(first, 0), std::min(first + window, size)};
 }
 
+/// The flag of a result with more than 1 % of its pixels outside of the range, else null.
+inline const char* clamped_remark(std::int64_t clamped, std::int64_t pixels) {
+  return clamped > pixels / 100 ? "clamped" : nullptr;
+}
+
 /// The rule behind W=auto, by the number of pixels.
 std::int64_t automatic_window(std::int64_t pixels);
 /// The window that a call of pixel_entropy uses: W, or that of the rule.
