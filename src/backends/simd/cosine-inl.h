@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "backends/simd/half-inl.h"
+#include "backends/simd/sums-inl.h"
 
 #if defined(FULCRUM_BACKENDS_SIMD_COSINE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FULCRUM_BACKENDS_SIMD_COSINE_INL_H_
@@ -44,38 +45,6 @@ inline constexpr std::size_t kLoneAhead = 32;  // rows
 /// Rows that no core can keep in its share of the last cache: measured, fetching ahead costs a fifth below this size
 /// and gains a third far above it.
 inline constexpr std::int64_t kFarBytes = std::int64_t{16} << 20;
-
-/// The four sums over the lanes of four vectors of f32 or i32, in order. All take the same tree.
-template <class D, class V = hn::Vec<D>, class T = hn::TFromD<D>>
-HWY_INLINE void store_four_sums(D d, V a, V b, V c, V e, T* to) {
-#if HWY_TARGET == HWY_SCALAR
-  (void)d;
-  to[0] = hn::GetLane(a);
-  to[1] = hn::GetLane(b);
-  to[2] = hn::GetLane(c);
-  to[3] = hn::GetLane(e);
-#else
-  const hn::RepartitionToWide<D> pairs;
-  // In each block of four lanes: a0+a2 b0+b2 a1+a3 b1+b3, and the same of c and e.
-  const auto ab = hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
-  const auto ce = hn::Add(hn::InterleaveLower(d, c, e), hn::InterleaveUpper(d, c, e));
-  const auto low = hn::BitCast(d, hn::InterleaveLower(pairs, hn::BitCast(pairs, ab), hn::BitCast(pairs, ce)));
-  const auto high =
-      hn::BitCast(d, hn::InterleaveUpper(pairs, hn::BitCast(pairs, ab), hn::BitCast(pairs, ce)));
-  const auto blocks = hn::Add(low, high);
-#if HWY_TARGET <= HWY_AVX3
-  const hn::Half<D> half;
-  const hn::Half<decltype(half)> quarter;
-  const auto two = hn::Add(hn::LowerHalf(half, blocks), hn::UpperHalf(half, blocks));
-  hn::StoreU(hn::Add(hn::LowerHalf(quarter, two), hn::UpperHalf(quarter, two)), quarter, to);
-#elif HWY_TARGET == HWY_AVX2
-  const hn::Half<D> half;
-  hn::StoreU(hn::Add(hn::LowerHalf(half, blocks), hn::UpperHalf(half, blocks)), half, to);
-#else
-  hn::StoreU(blocks, d, to);
-#endif
-#endif
-}
 
 /// The sums of kRows vectors to kRows floats.
 template <std::size_t kRows, class D, class T>

@@ -14,6 +14,7 @@
 
 #include "backends/simd/isa.h"
 #include "backends/simd/math-inl.h"
+#include "backends/simd/sums-inl.h"
 #include "backends/table.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -50,36 +51,6 @@ HWY_INLINE Floats products(const float* in, const float* w, std::size_t n) {
   return hn::Add(hn::Add(sum[0], sum[1]), hn::Add(sum[2], sum[3]));
 }
 
-/// The sums over the lanes of four vectors, to `to` in order.
-HWY_INLINE void store_sums(Floats a, Floats b, Floats c, Floats e, float* to) {
-#if HWY_TARGET == HWY_SCALAR
-  to[0] = hn::GetLane(a);
-  to[1] = hn::GetLane(b);
-  to[2] = hn::GetLane(c);
-  to[3] = hn::GetLane(e);
-#else
-  const Float d;
-  const hn::Repartition<double, Float> pairs;
-  // In each block of four lanes: a0+a2 b0+b2 a1+a3 b1+b3, and the same of c and e.
-  const auto ab = hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
-  const auto ce = hn::Add(hn::InterleaveLower(d, c, e), hn::InterleaveUpper(d, c, e));
-  const auto low = hn::InterleaveLower(pairs, hn::BitCast(pairs, ab), hn::BitCast(pairs, ce));
-  const auto high = hn::InterleaveUpper(pairs, hn::BitCast(pairs, ab), hn::BitCast(pairs, ce));
-  const auto blocks = hn::Add(hn::BitCast(d, low), hn::BitCast(d, high));
-#if HWY_TARGET <= HWY_AVX3
-  const hn::Half<Float> half;
-  const hn::Half<decltype(half)> quarter;
-  const auto two = hn::Add(hn::LowerHalf(half, blocks), hn::UpperHalf(half, blocks));
-  hn::StoreU(hn::Add(hn::LowerHalf(quarter, two), hn::UpperHalf(quarter, two)), quarter, to);
-#elif HWY_TARGET == HWY_AVX2
-  const hn::Half<Float> half;
-  hn::StoreU(hn::Add(hn::LowerHalf(half, blocks), hn::UpperHalf(half, blocks)), half, to);
-#else
-  hn::StoreU(blocks, d, to);
-#endif
-#endif
-}
-
 /// x[i] = sum over s of in[i, s] * w[i, s] for `count` dendrites; writes up to three more.
 void sum_dendrites(const float* in, const float* w, std::size_t synapses, std::size_t count, float* x) {
   const Floats zero = hn::Zero(Float());
@@ -92,7 +63,7 @@ void sum_dendrites(const float* in, const float* w, std::size_t synapses, std::s
     } else {
       for (std::size_t r = 0; r < rows; ++r) sum[r] = products(in + r * synapses, w + r * synapses, synapses);
     }
-    store_sums(sum[0], sum[1], sum[2], sum[3], x + i);
+    store_four_sums(Float(), sum[0], sum[1], sum[2], sum[3], x + i);
   }
 }
 
