@@ -67,11 +67,9 @@ inline bool has_byte_products() {
 /// The same, four products an instruction and lane. `ahead`, unless null, is fetched into the cache meanwhile: one
 /// row of it, or for a lone query, which is as fast as memory, as many as the tile has.
 template <std::size_t kRows, std::size_t kQueries>
-__attribute__((noinline, target("avx512vnni"))) void multiply_bytes_vnni(const std::uint8_t* rows,
-                                                                         const std::int8_t* queries,
-                                                                         std::size_t pitch, std::int32_t* out,
-                                                                         std::size_t stride,
-                                                                         const std::uint8_t* ahead) {
+__attribute__((noinline, target(HWY_TARGET_STR ",avx512vnni"))) void multiply_bytes_vnni(
+    const std::uint8_t* rows, const std::int8_t* queries, std::size_t pitch, std::int32_t* out,
+    std::size_t stride, const std::uint8_t* ahead) {
   __m512i sum[kQueries * kRows];
 #pragma GCC unroll 24
   for (std::size_t i = 0; i < kQueries * kRows; ++i) sum[i] = _mm512_setzero_si512();

@@ -242,14 +242,15 @@ class LabelSink {
     HWY_INLINE Limits(const CoarseLimit& h, const CoarseLimit& m, const CoarseLimit& l)
         : high(h), middle(m), low(l) {}
 
+    static HWY_INLINE int at_most(const std::int32_t* sums, const std::int32_t* limits) {
+      int rows = 0;
+      for (int r = 0; r < kBlockRows; ++r) rows |= static_cast<int>(sums[r] <= limits[r]) << r;
+      return rows;
+    }
     static HWY_INLINE int within(const CoarseLimit& limit, const std::int32_t* sums, std::uint8_t& bits) {
-      int sure = 0, maybe = 0;
-      for (int r = 0; r < kBlockRows; ++r) {
-        sure |= (sums[r] <= limit.sure[r] ? 1 : 0) << r;
-        maybe |= (sums[r] <= limit.maybe[r] ? 1 : 0) << r;
-      }
+      const int sure = at_most(sums, limit.sure);
       bits = static_cast<std::uint8_t>(sure);
-      return sure ^ maybe;
+      return sure ^ at_most(sums, limit.maybe);
     }
     HWY_INLINE std::uint8_t classify(const std::int32_t* sums, std::uint8_t& in_high, std::uint8_t& in_middle,
                                      std::uint8_t& in_low) const {
