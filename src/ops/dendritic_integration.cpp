@@ -119,7 +119,7 @@ Op dendritic_integration() {
       .default_sizes = {"N=10,D=8,S=16", "N=1000,D=8,S=16", "N=100000,D=8,S=16", "N=10000,D=32,S=64",
                         "N=7,D=3,S=5", "N=1000,D=8,S=16,type=nmda", "N=1000,D=8,S=16,type=active_bp",
                         "N=1000,D=8,S=16,type=multiplicative"},
-      .edge_shapes = {"N=10,D=8,S=16", "N=7,D=3,S=5", "N=2,D=300,S=3,type=nmda"},
+      .edge_shapes = {"N=10,D=8,S=16", "N=7,D=3,S=5", "N=2,D=300,S=3,type=nmda", "N=3,D=3000,S=0"},
       .reference_cost =
           [](const Args& args) {
             return static_cast<double>(args.dim[kDendrites]) *

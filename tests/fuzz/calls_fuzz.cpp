@@ -87,7 +87,13 @@ Shape draw_shape(const ops::Op& op, Bytes& bytes) {
   std::abort();
 }
 
+/// A resource is made of sizes that no buffer shows: the rows of an index, the edges of a graph.
+constexpr std::int64_t kMostPrepared = 200;
+
 bool small_enough(const ops::Op& op, const Args& args) {
+  for (const std::int64_t size : args.dim) {
+    if (op.needs_prepared && size > kMostPrepared) return false;
+  }
   for (int slot = 0; slot < op.pointers(); ++slot) {
     if (op.extent(args, slot) > kMostElements) return false;
   }

@@ -176,7 +176,20 @@ struct Products {
     }
   }
 
+  /// Rows that come from memory, one after the other: eight streams at once would keep the hardware's prefetchers from
+  /// finding any, and the additions of one row are done before the next has arrived.
+  template <bool kSquares>
+  void one_by_one() const {
+    for (std::size_t at = 0; at < row_count; ++at) {
+      multiply<1, 1, kSquares>(rows + at * n, queries, n, out + at, stride, kSquares ? squares + at : nullptr,
+                               Ahead<Row>{});
+    }
+  }
+
   void run() const {
+    if constexpr (std::is_same_v<Row, float>) {
+      if (query_count == 1 && far) return squares ? one_by_one<true>() : one_by_one<false>();
+    }
     if (query_count == 1 && !squares) return tile_column<kLoneRows, 1, false, true>(0, 0, 1);
     const std::size_t shares = (query_count + kTileQueries - 1) / kTileQueries;
     std::size_t q = 0, share = 0;
