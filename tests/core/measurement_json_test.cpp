@@ -169,9 +169,10 @@ TEST(MeasurementJson, AWrongTypeAnywhereIsAnErrorThatNamesThePath) {
   Measurement m = sample_measurement();
   m.ledger = sample_ledger();
   const Json good = to_json(m);
+  int derived = 0;
   for (const auto& pointer : pointers(good)) {
     const std::string path = pointer.to_string();
-    if (path == "/work/bytes") continue;  // derived, not read
+    if (pointer.back() == "bytes" && ++derived == 1) continue;  // of the work, which comes first: not read
     Json bad = good;
     bad[pointer] = Json::array({Json::array()});
     const auto result = measurement_from_json(bad, "f.json");

@@ -176,8 +176,8 @@ struct Products {
     }
   }
 
-  /// Rows that come from memory, one after the other: eight streams at once would keep the hardware's prefetchers from
-  /// finding any, and the additions of one row are done before the next has arrived.
+  /// Rows that come from memory, one after the other: as one stream, and the additions of a row are done before the next
+  /// has arrived.
   template <bool kSquares>
   void one_by_one() const {
     for (std::size_t at = 0; at < row_count; ++at) {

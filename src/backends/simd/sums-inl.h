@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sums of four vectors at once, by transposition: a third of the shuffles of four sums one after the other.
+// The sums of four vectors at once, by transposition, so that they share their shuffles.
 #include "backends/simd/vectors-inl.h"
 
 #if defined(FULCRUM_BACKENDS_SIMD_SUMS_INL_H_) == defined(HWY_TARGET_TOGGLE)

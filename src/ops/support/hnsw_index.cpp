@@ -56,7 +56,7 @@ struct Storage {
   Lines<std::int8_t> codes;
   Lines<std::int32_t> links, upper_begin, upper_links;
   std::mutex mutex;
-  std::optional<HnswLibrary> library;  // of an index that is in no file yet
+  std::optional<HnswLibrary> unsaved;  // of an index that is in no file yet
   std::string file;
 };
 
@@ -69,11 +69,11 @@ struct OwnedIndex : HnswIndex {
 const char* file_of(const HnswIndex& index) {
   Storage& storage = *static_cast<const OwnedIndex&>(index).storage;
   const std::lock_guard lock(storage.mutex);
-  if (storage.file.empty() && storage.library) {
+  if (storage.file.empty() && storage.unsaved) {
     const auto folder = index_folder();
     if (!folder.ok()) return nullptr;
     const auto path = *folder / fmt::format("{:016x}-{}.hnsw", index.hash, ::getpid());
-    if (const Status saved = storage.library->save(path); !saved.ok()) {
+    if (const Status saved = storage.unsaved->save(path); !saved.ok()) {
       log(LogLevel::warning, saved.error().message);
       return nullptr;
     }
@@ -166,7 +166,7 @@ std::shared_ptr<const HnswIndex> index_from(HnswLibrary library, std::int64_t di
   index->hash = hash_of(graph, rows);
   index->file = file_of;
   storage.file = file;
-  if (file.empty()) storage.library = std::move(library);
+  if (file.empty()) storage.unsaved = std::move(library);
   return index;
 }
 
