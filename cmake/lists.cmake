@@ -98,6 +98,8 @@ fulcrum_match_list(cli/commands/list.def FULCRUM_COMMAND "${FULCRUM_COMMANDS}" c
 fulcrum_read_list(diagnose/rules/list.def FULCRUM_RULE FULCRUM_RULES)
 fulcrum_match_list(diagnose/rules/list.def FULCRUM_RULE "${FULCRUM_RULES}" diagnose/rules/NAME.cpp)
 fulcrum_read_list(backends/list.def FULCRUM_BACKEND FULCRUM_BACKENDS)
+fulcrum_read_list(backends/list.def FULCRUM_MODULE FULCRUM_MODULES)
+list(APPEND FULCRUM_BACKENDS ${FULCRUM_MODULES})
 fulcrum_match_list(backends/list.def FULCRUM_BACKEND "${FULCRUM_BACKENDS}" backends/NAME/backend.cpp)
 
 set(source_hashes "")

@@ -93,6 +93,64 @@ enum fulcrum_memory {
   FULCRUM_MEMORY_MANAGED = 3,
 };
 
+/// What happens to the bytes behind a pointer slot.
+enum fulcrum_role {
+  FULCRUM_IN = 0,
+  FULCRUM_OUT = 1,
+  FULCRUM_INOUT = 2,
+};
+
+/// One pointer slot of a call, for backends that move operands themselves. Slots with null pointers are left out.
+typedef struct fulcrum_operand {
+  int32_t slot;
+  int32_t role; /* fulcrum_role */
+  int64_t bytes;
+  int64_t
+      slice_bytes; /* bytes behind one unit of fulcrum_call.slice_dim; 0: every slice sees the whole operand */
+} fulcrum_operand;
+
+/// A call on host data, as a backend needs to know it that moves operands.
+typedef struct fulcrum_call {
+  const struct fulcrum_kernel* kernel;
+  struct fulcrum_args args; /* host pointers; `plan` unset: the backend makes its own for device pointers */
+  const fulcrum_operand* operands;
+  int32_t operand_count;
+  int32_t slice_dim;  /* dim along which the call is many independent ones, so that it may be cut; -1: none */
+  int64_t slice_unit; /* cuts lie at multiples of this */
+  int32_t calls;      /* kernel calls between the way in and the way out; 0: one. More: the regime reuse */
+} fulcrum_call;
+
+/// What a device or the host's side of it did between two instants, on the clock of CLOCK_MONOTONIC.
+enum fulcrum_activity_kind {
+  FULCRUM_ACTIVITY_ALLOC = 0,   /* host: memory of the device */
+  FULCRUM_ACTIVITY_PIN = 1,     /* host: page-locked memory, made or registered */
+  FULCRUM_ACTIVITY_FREE = 2,    /* host: either given back */
+  FULCRUM_ACTIVITY_LAUNCH = 3,  /* host: a call that enqueues work (kernel, copy, graph) */
+  FULCRUM_ACTIVITY_SYNC = 4,    /* host: a call that waits */
+  FULCRUM_ACTIVITY_H2D = 5,     /* device */
+  FULCRUM_ACTIVITY_D2H = 6,     /* device */
+  FULCRUM_ACTIVITY_KERNEL = 7,  /* device; copies and fills inside it too */
+  FULCRUM_ACTIVITY_MIGRATE = 8, /* device: pages of unified memory, by fault or by prefetch */
+};
+typedef struct fulcrum_activity {
+  int32_t kind;
+  uint32_t correlation; /* ties device work to the host call that enqueued it; 0: not known */
+  double begin_seconds, end_seconds;
+} fulcrum_activity;
+
+/// One ceiling or cost of a device that libfulcrum measures in windows (fulcrum machine). A window returns the seconds
+/// of `work`: bytes for group "rate" and "table", operations for "flops", 1 for "latency"; a link's are those of one
+/// copy of `size` bytes.
+typedef struct fulcrum_probe {
+  const char* group; /* "rate", "flops", "latency", "link", "table" */
+  const char* name;  /* "hbm_read", "fp16", "launch_sync", "pinned_h2d", "read_by_ctas" */
+  int64_t size;      /* link: bytes of the copy; table: the key; else 0 */
+  double work;
+  fulcrum_status (*open)(const struct fulcrum_probe* self, void** state);
+  fulcrum_status (*window)(void* state, double* seconds);
+  void (*close)(void* state);
+} fulcrum_probe;
+
 /// What libfulcrum offers a module.
 typedef struct fulcrum_host {
   uint32_t abi_version;
@@ -129,6 +187,35 @@ typedef struct fulcrum_backend {
 
   uint32_t
       kernel_bytes; /* sizeof(fulcrum_kernel) where this was built: the stride of kernels(). 0: of version 1 */
+
+  fulcrum_status (*fill)(void* pointer, int32_t byte, size_t bytes, void* stream); /* optional */
+
+  /// Trips; optional. Host operands to the device, the kernel, results back: one call, finished when it returns.
+  /// Everything that can be made once (plans, buffers, pinning, graphs) is made by open. Paths are ways to do it, the
+  /// first the default ("auto" chooses by timing them); those that begin with "managed" belong to that regime.
+  const char* const* (*trip_paths)(int64_t* count);
+  fulcrum_status (*trip_open)(const fulcrum_call* call, const char* path, void** trip);
+  fulcrum_status (*trip_run)(void* trip, int64_t count);
+  const char* (*trip_detail)(void* trip); /* what it chose: the path, chunks, bytes in flight */
+  void (*trip_close)(void* trip);
+
+  /// Replayable batches; optional. `calls` calls of one kernel that cycle through `set_count` argument sets (device
+  /// pointers, plans made), recorded once.
+  fulcrum_status (*graph_open)(const fulcrum_kernel* kernel, const fulcrum_args* sets, int32_t set_count,
+                               int32_t calls, void** graph);
+  fulcrum_status (*graph_run)(void* graph, void* stream);
+  void (*graph_close)(void* graph);
+
+  /// Activities; optional. The first start loads the tracing library, which stays: a process that measures bare calls
+  /// never calls it. take() waits for the device, hands out what was seen since the last one, oldest first, and sets
+  /// `count` to what there is even when `capacity` is smaller (nothing is then handed out).
+  fulcrum_status (*activity_start)(void);
+  fulcrum_status (*activity_take)(fulcrum_activity* into, int64_t capacity, int64_t* count);
+  void (*activity_stop)(void);
+
+  const fulcrum_probe* (*probes)(int64_t* count); /* optional */
+  /// Optional. A JSON object, new at each call: clocks, temperature, power, throttle reasons, other processes, pools.
+  const char* (*state)(void);
 } fulcrum_backend;
 
 /// The one symbol a module exports (extern "C"), named FULCRUM_BACKEND_ENTRY. Null: the host is too old.

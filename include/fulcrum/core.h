@@ -199,6 +199,13 @@ struct Ledger {
   double unattributed = 0;
   double end_to_end_bare = 0;          // truth: two clock reads, nothing else
   double end_to_end_instrumented = 0;  // the pass whose phases add up
+  /// Busy seconds by phase: work that overlaps counts in each, so that they may add up to more than the whole.
+  std::map<std::string, double> busy;
+
+  double residual() const { return end_to_end_instrumented > 0 ? unattributed / end_to_end_instrumented : 0; }
+  double perturbation() const {
+    return end_to_end_bare > 0 ? end_to_end_instrumented / end_to_end_bare - 1 : 0;
+  }
 };
 
 /// Which roof binds, in which level of memory, and how much of that level's rate was reached.
@@ -228,12 +235,21 @@ struct Environment {
   std::int64_t context_switches = 0, migrations = 0, page_faults = 0;
   double cpu_seconds = 0, wall_seconds = 0, steal_seconds = 0;
   double clock_hz_before = 0, clock_hz_after = 0;  // 0: not known
+  /// Of the device that ran the row; unset on CPU rows and where the driver does not say.
+  struct Gpu {
+    double sm_hz_before = 0, sm_hz_after = 0, temperature_c = 0, power_w = 0;
+    std::uint64_t throttle_reasons = 0;  // NVML's bits, seen before or after
+    std::int64_t other_processes = 0;
+  };
+  std::optional<Gpu> gpu;
 };
 
 struct Measurement {
   std::string op, backend, variant, isa, precision, detail;
   Shape shape;
   Regime regime = Regime::host;
+  std::string path;        // roundtrip and managed: how operands travelled ("mapped", "duplex"); else empty
+  std::int64_t reuse = 0;  // regime reuse: calls per transfer
   Cache cache = Cache::warm;
   bool cache_verified = false;
   int threads = 1;
@@ -251,6 +267,10 @@ struct Measurement {
   Work work;
   std::optional<Ceiling> ceiling;
   std::optional<Ledger> ledger;
+  /// Regime resident: time on the device alone, per call, from replays of a recorded batch of `device_calls` calls
+  /// that cycle through `device_sets` sets of operands. Beside `seconds`, never in its place.
+  std::optional<Estimate> device_seconds;
+  std::int64_t device_calls = 0, device_sets = 0;
   Environment environment;
   std::string source_hash;
   std::vector<Sample> raw;  // every batch, warm-up included
@@ -299,13 +319,16 @@ struct CpuCeilings {
 };
 
 struct GpuCeilings {
-  std::string name;
+  std::string name, compute_capability, driver;
   std::int64_t sms = 0, l2_bytes = 0, memory_bytes = 0;
+  double max_sm_hz = 0;
   std::map<std::string, Quantity> rates;      // "hbm_read", "hbm_copy", "l2_read": bytes per second
   std::map<std::string, Quantity> flops;      // by precision, dense
   std::map<std::string, Quantity> latencies;  // "launch", "launch_sync", "graph_sync", "alloc", "pin"
   std::map<std::string, std::vector<std::pair<std::int64_t, Quantity>>>
       link;  // "pinned_h2d": seconds by bytes
+  std::map<std::string, std::vector<std::pair<std::int64_t, Quantity>>>
+      tables;  // "read_by_ctas": bytes per second by number of CTAs
 };
 
 struct CpuTopology {
@@ -324,6 +347,8 @@ struct Machine {
   CpuTopology topology;
   CpuCeilings cpu;
   std::vector<GpuCeilings> gpus;
+  std::string written_by;          // version and commit of the program that measured it; empty: not said
+  std::vector<std::string> notes;  // what a reader of the numbers should know: windows in two groups, probes left out
 };
 
 // Strict JSON.

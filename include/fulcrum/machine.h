@@ -19,11 +19,17 @@ struct Limits {
   std::int64_t memory_bytes = 0;
 };
 Limits discover_limits();
+/// Facts of every GPU that a backend of this program can use, without ceilings.
+std::vector<GpuCeilings> discover_gpus();
 /// Stable identity: CPU model, cores, caches, memory. Never the host name.
 std::string fingerprint(const CpuTopology& topology, const std::vector<MemoryLevel>& levels);
 
 struct ProbeConfig {
   double budget_seconds = 45;
+  double gpu_seconds =
+      12;           // of them for the GPUs, where there are any: a third of the budget at most, if cpu too
+  bool cpu = true;  // false: facts of the CPU, but no ceilings
+  bool gpu = true;  // false: as if there were none
   std::function<bool()> interrupted;
   std::function<void(std::string_view what, int done, int total)> progress;
 };
@@ -31,7 +37,8 @@ struct ProbeConfig {
 /// with non-temporal stores: copy_nt, triad_nt), with one and with all threads, load latency, fork-join, clock. Probes
 /// take turns in windows of 2 ms over the whole budget. A value is what one window in a hundred beats; its interval
 /// reaches from the lower quartile of the windows to the best. Rates count the bytes that the kernel loads and stores,
-/// not the line that a plain store makes a cache read first. While it runs, the process uses the instruction sets it
+/// not the line that a plain store makes a cache read first. GPUs come after it, with the probes of their backends: a
+/// probe that fails is left out, and `notes` says so. While it runs, the process uses the instruction sets it
 /// measures and its pool is bound to CPUs; both are put back.
 Result<Machine> measure(const ProbeConfig& config);
 

@@ -29,6 +29,11 @@ struct Progress {
 
 struct Config {
   Regime regime = Regime::host;
+  std::string path;        // roundtrip, managed, reuse: how operands travel; empty: the backend's default
+  std::int64_t reuse = 1;  // regime reuse: kernel calls per transfer
+  /// Pass B of the ledger: single calls under the backend's tracing, which stays loaded. Never in a process whose
+  /// bare times are reported.
+  bool instrumented = false;
   Cache cache = Cache::warm;
   double precision = 0.01;     // stop when (ln high - ln low) / 2 of the median's interval is at most this
   double budget_seconds = 10;  // hard cap of one case, set-up included
@@ -54,8 +59,9 @@ struct Subject {
 
 /// Timing alone: everything of a Measurement that does not need an op. Flags: low_n, too_few_samples,
 /// correlated, heavy_tail, multimodal, batch_percentiles, warmup_unsettled; kernels add cache_unverified,
-/// streaming, bits_vary and impossible_rate; commands first_run_outlier and fast_command; merge few_processes
-/// and "variance: ...".
+/// streaming, bits_vary and impossible_rate; devices throttled, clock_dropped, shared_device, few_sets,
+/// ledger_incomplete and ledger_perturbed; commands first_run_outlier and fast_command; merge few_processes and
+/// "variance: ...".
 struct Timing {
   Estimate seconds;
   std::int64_t samples = 0;
@@ -76,11 +82,21 @@ Result<Timing> time(const Subject& subject, const Config& config);
 Result<Comparison> compare(const Subject& a, const Subject& b, const Config& config);
 
 /// A kernel on a problem: correctness first, then timing, then the physics check. A wrong result is an error
-/// with Code::wrong_result, never a time; a time that the machine cannot do stops as `invalid`. Regimes other
-/// than `host` belong to device backends.
+/// with Code::wrong_result, never a time; a time that the machine cannot do stops as `invalid`. CPU kernels run in
+/// the regime host, kernels of a backend with memory of its own in the others. first_call has a function of its own.
 Result<Measurement> run(const backends::Kernel& kernel, ops::Problem& problem, const Config& config);
+/// Two kernels interleaved, each in its own regime: CPU kernels as host, the others as the configuration says.
 Result<Comparison> compare(const backends::Kernel& a, const backends::Kernel& b, ops::Problem& problem,
                            const Config& config);
+
+/// One sample of the regime first_call: everything from before the backend is first asked whether it is available
+/// until the first result is back on the host. Only in a process that has not asked before.
+Result<Measurement> first_call(std::string_view backend, std::string_view variant, ops::Problem& problem,
+                               const Config& config);
+
+/// Bare processes (pass A, merged into `row`) and instrumented ones (pass B): the row with its ledger, the flags
+/// ledger_incomplete and ledger_perturbed where they apply.
+Result<Measurement> join_ledger(Measurement row, const std::vector<Measurement>& instrumented);
 
 /// One row over several processes: medians pooled with the process as the sampling unit; the variance split
 /// is in the flags. All must be of the same row.
@@ -114,6 +130,13 @@ struct Physics {
 };
 Physics physics_check(const Work& work, double seconds, Cache cache, int threads, std::string_view isa,
                       std::int64_t working_set_bytes, const Machine& machine);
+
+/// The same for a kernel of a device. `seconds`: device time where it is known. The level is L2 for warm sets of at
+/// most half of it, else HBM.
+Physics device_physics(const Work& work, double seconds, Cache cache, std::string_view precision,
+                       std::int64_t working_set_bytes, const GpuCeilings& gpu);
+/// For trips: the link's share of `seconds`, both directions at once being the best case.
+Physics link_physics(const Work& work, double seconds, const GpuCeilings& gpu);
 
 /// The harness measures itself: A/A comparisons, injected slow-downs, coverage, floors.
 struct SelfTest {

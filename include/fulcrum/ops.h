@@ -30,8 +30,10 @@ struct Slot {
   bool optional = false;     // pointers: may be null. Others: has a default
   double default_value = 0;  // choices: the index
   std::vector<std::string_view> choices;
-  bool finite = false;  // inputs: NaN and Inf are refused, before a byte is written
+  bool finite = false;         // inputs: NaN and Inf are refused, before a byte is written
+  bool follows_dtype = false;  // pointers: of the type in the shape (Op::dtypes), not of `dtype`
 };
+Slot typed(Slot slot);  // the same slot, of the shape's type
 Slot in(std::string_view name, Fill fill, DType dtype = DType::f32);
 Slot in_optional(std::string_view name, DType dtype = DType::f32);
 Slot in_optional(std::string_view name, Fill fill, DType dtype = DType::f32);  // drawn only when asked for
@@ -49,6 +51,9 @@ struct Truth {
   double value = 0;
   double allowed = 0;
   bool any_non_finite = false;  // the definition allows Inf or NaN here (fp32 overflow inside a sum)
+  double magnitude =
+      0;  // sum of |products| behind the value: kernels that round their inputs further (tf32) may
+          // be off by that share of it. 0: such kernels get no more than `allowed`
 };
 
 /// How one call falls into pieces that threads may take. Each phase runs its pieces in any order on any thread;
@@ -97,6 +102,13 @@ struct Op {
   const char* (*remark)(const Args&) = nullptr;
   /// Element-wise ops accept out == in exactly.
   bool in_place = false;
+  /// The dim along which a call is many independent calls on neighbouring data ("n" of element-wise ops, "rows",
+  /// "B"): backends that move operands may cut there. Each operand's extent grows with it in proportion or not at all.
+  /// Cuts lie at multiples of slice_unit. Optional.
+  std::string_view slice_dim;
+  std::int64_t slice_unit = 1;
+  /// Types that slots made by typed() may have, the default first; empty: the op has one.
+  std::vector<DType> dtypes;
   /// Resources made once per shape and input, outside every timed call (index, graph, table). Optional.
   Result<std::shared_ptr<const void>> (*prepare)(const Args&) = nullptr;
   bool needs_prepared = false;  // no call without it
@@ -136,7 +148,9 @@ Status check_args(const Op& op, const Args& args);
 /// The way back: the shape that these dims and scalars spell.
 Shape shape_of(const Op& op, const Args& args);
 /// Null pointers with non-zero extent and forbidden overlaps, before a byte is written.
-Status check_pointers(const Op& op, const Args& args);
+Status check_pointers(const Op& op, const Args& args, DType dtype = DType::f32);
+/// Type of the elements behind pointer slot `slot` of a call whose shape says `dtype`.
+DType dtype_of(const Op& op, int slot, DType dtype);
 std::int64_t outputs(const Op& op, const Args& args);  ///< elements over all output slots
 
 /// Numbers for inputs: see docs/measuring.md. z is the splitmix64 finaliser over a counter.
@@ -180,7 +194,9 @@ class Problem {
   void reset();
   /// Compares the outputs with the reference: all of them, or at least 1,024 when that would take over about a
   /// second; and poison, guard bytes and untouched inputs everywhere.
-  Oracle check();
+  Oracle check() { return check("fp32"); }
+  /// The same for a kernel of another precision: its inputs were rounded further, by the definition of that precision.
+  Oracle check(std::string_view precision);
 
  private:
   struct State;

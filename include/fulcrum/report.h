@@ -66,6 +66,8 @@ std::string explain_flag(std::string_view flag);
 
 Table measurement_table(const std::vector<Measurement>& rows);
 Table comparison_table(const std::vector<Comparison>& rows);
+/// Where the seconds of one call went: phases that took any, what no phase explains, the traced and the bare call.
+Table ledger_table(const Ledger& ledger);
 /// Whole commands: no ceilings and no oracle, but processor time and memory.
 struct CommandFacts {
   double user_seconds = 0, system_seconds = 0;  // medians

@@ -3,14 +3,15 @@
 //
 // A kernel bound to its arguments.
 #include <fmt/format.h>
-#include <fulcrum/backends.h>
+#include <fulcrum/backends/dtypes.h>
 
 namespace fulcrum::backends {
 
 Result<Call> Call::make(const Kernel& kernel, const Args& args) {
   FULCRUM_TRY(const ops::Op* op, ops::find(kernel.op()));
+  FULCRUM_TRY(const DType dtype, dtype_of(kernel));
   FULCRUM_CHECK(ops::check_args(*op, args));
-  FULCRUM_CHECK(ops::check_pointers(*op, args));
+  FULCRUM_CHECK(ops::check_pointers(*op, args, dtype));
   if (!kernel.supports(args)) {
     return Error{Code::unsupported,
                  fmt::format("{} does not support {}", kernel.name(), ops::shape_of(*op, args).text()),

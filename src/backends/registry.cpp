@@ -20,6 +20,7 @@ namespace fulcrum::backends {
   namespace name {                  \
   const fulcrum_backend* backend(); \
   }
+#define FULCRUM_MODULE(name)
 #include "backends/list.def"
 #undef FULCRUM_BACKEND
 

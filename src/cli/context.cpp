@@ -117,6 +117,10 @@ const Machine& Context::machine() {
     machine_.cpu.levels = machine::discover_levels();
     machine_.id = machine::fingerprint(machine_.topology, machine_.cpu.levels);
   }
+  if (machine_.gpus.empty()) {  // a record names the GPU, measured or not
+    machine_.gpus = machine::discover_gpus();
+    if (!machine_.gpus.empty()) machine_.driver = machine_.gpus.front().driver;
+  }
   return machine_;
 }
 

@@ -42,6 +42,11 @@ void decode(ReadState& state, const Json& json, const std::string& path, int& va
   value = static_cast<int>(wide);
 }
 
+void decode(ReadState& state, const Json& json, const std::string& path, std::uint64_t& value) {
+  if (!json.is_number_unsigned()) return state.wrong_type(path, "a whole number that is not negative", json);
+  value = json.get<std::uint64_t>();
+}
+
 void decode(ReadState& state, const Json& json, const std::string& path, bool& value) {
   if (!json.is_boolean()) return state.wrong_type(path, "true or false", json);
   value = json.get<bool>();

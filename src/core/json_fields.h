@@ -24,6 +24,7 @@ Json write_fields(const S& value);
 inline Json encode(double value) { return value; }
 inline Json encode(int value) { return value; }
 inline Json encode(std::int64_t value) { return value; }
+inline Json encode(std::uint64_t value) { return value; }
 inline Json encode(bool value) { return value; }
 inline Json encode(const std::string& value) { return value; }
 inline Json encode(const Shape& value) { return to_json(value); }
@@ -112,6 +113,7 @@ class ReadState {
 void decode(ReadState&, const Json&, const std::string& path, double&);
 void decode(ReadState&, const Json&, const std::string& path, int&);
 void decode(ReadState&, const Json&, const std::string& path, std::int64_t&);
+void decode(ReadState&, const Json&, const std::string& path, std::uint64_t&);
 void decode(ReadState&, const Json&, const std::string& path, bool&);
 void decode(ReadState&, const Json&, const std::string& path, std::string&);
 void decode(ReadState&, const Json&, const std::string& path, Shape&);

@@ -24,6 +24,29 @@ static void describe(Io& io, typename Io::template Ref<LinkPoint> point) {
   io.required("seconds", point.second);
 }
 
+// One point of any other table: a rate by a key, such as a number of CTAs.
+struct TablePoint {
+  std::int64_t key = 0;
+  Quantity rate;
+};
+
+template <class Io>
+static void describe(Io& io, typename Io::template Ref<TablePoint> point) {
+  io.required("key", point.key);
+  io.required("rate", point.rate);
+}
+
+// A table and a link have one type in C++ and different words in JSON.
+template <class To, class From>
+static std::map<std::string, std::vector<To>> points_as(
+    const std::map<std::string, std::vector<From>>& tables) {
+  std::map<std::string, std::vector<To>> result;
+  for (const auto& [name, points] : tables) {
+    for (const auto& [key, quantity] : points) result[name].push_back(To{key, quantity});
+  }
+  return result;
+}
+
 template <class Io>
 static void describe(Io& io, typename Io::template Ref<MemoryLevel> l) {
   io.required("name", l.name);
@@ -48,13 +71,19 @@ static void describe(Io& io, typename Io::template Ref<CpuCeilings> c) {
 template <class Io>
 static void describe(Io& io, typename Io::template Ref<GpuCeilings> g) {
   io.required("name", g.name);
+  io.added("compute_capability", g.compute_capability);
+  io.added("driver", g.driver);
   io.required("sms", g.sms);
   io.required("l2_bytes", g.l2_bytes);
   io.required("memory_bytes", g.memory_bytes);
+  io.added("max_sm_hz", g.max_sm_hz);
   io.required("rates", g.rates);
   io.required("flops", g.flops);
   io.required("latencies", g.latencies);
   io.required("link", g.link);
+  auto tables = points_as<TablePoint>(g.tables);
+  io.added("tables", tables);
+  if constexpr (std::is_same_v<Io, FieldReader>) g.tables = points_as<LinkPoint>(tables);
 }
 
 template <class Io>
@@ -84,9 +113,11 @@ static void describe(Io& io, typename Io::template Ref<Machine> m) {
   io.required("kernel", m.kernel);
   io.nullable("driver", m.driver);
   io.required("measured_utc", m.measured_utc);
+  io.nullable("written_by", m.written_by);
   io.required("topology", m.topology);
   io.required("cpu", m.cpu);
   io.required("gpus", m.gpus);
+  io.added("notes", m.notes);
 }
 
 Json to_json(const Machine& machine) {

@@ -60,6 +60,9 @@ static void describe(Io& io, typename Io::template Ref<Ledger> l) {
   io.required("unattributed", l.unattributed);
   io.required("end_to_end_bare", l.end_to_end_bare);
   io.required("end_to_end_instrumented", l.end_to_end_instrumented);
+  io.added("busy", l.busy);
+  io.derived("residual", l.residual());
+  io.derived("perturbation", l.perturbation());
 }
 
 template <class Io>
@@ -68,6 +71,16 @@ static void describe(Io& io, typename Io::template Ref<Oracle> o) {
   io.required("checked", o.checked);
   io.required("max_error_share", o.max_error_share);
   io.required("detail", o.detail);
+}
+
+template <class Io>
+static void describe(Io& io, typename Io::template Ref<Environment::Gpu> g) {
+  io.required("sm_hz_before", g.sm_hz_before);
+  io.required("sm_hz_after", g.sm_hz_after);
+  io.required("temperature_c", g.temperature_c);
+  io.required("power_w", g.power_w);
+  io.required("throttle_reasons", g.throttle_reasons);
+  io.required("other_processes", g.other_processes);
 }
 
 template <class Io>
@@ -80,6 +93,7 @@ static void describe(Io& io, typename Io::template Ref<Environment> e) {
   io.required("steal_seconds", e.steal_seconds);
   io.required("clock_hz_before", e.clock_hz_before);
   io.required("clock_hz_after", e.clock_hz_after);
+  io.added("gpu", e.gpu);
 }
 
 template <class Io>
@@ -113,6 +127,11 @@ static void describe(Io& io, typename Io::template Ref<Measurement> m) {
   io.added("modes", m.modes);
   io.added("oracle", m.oracle);
   io.added("environment", m.environment);
+  io.added("path", m.path);
+  io.added("reuse", m.reuse);
+  io.added("device_seconds", m.device_seconds);
+  io.added("device_calls", m.device_calls);
+  io.added("device_sets", m.device_sets);
 }
 
 template <class Io>

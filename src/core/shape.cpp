@@ -74,8 +74,9 @@ std::string Shape::text() const { return spell(*this, '=', ','); }
 
 std::string Measurement::row() const {
   const std::string sizes = spell(shape, ':', '/');
-  return fmt::format("{}{}{}/regime:{}/cache:{}", name(), sizes.empty() ? "" : "/", sizes, to_string(regime),
-                     to_string(cache));
+  return fmt::format("{}{}{}/regime:{}{}{}{}/cache:{}", name(), sizes.empty() ? "" : "/", sizes,
+                     to_string(regime), regime == Regime::reuse ? fmt::format("={}", reuse) : "",
+                     path.empty() ? "" : "/path:", path, to_string(cache));
 }
 
 }  // namespace fulcrum

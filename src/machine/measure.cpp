@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "machine/discovery.h"
+#include "machine/gpu.h"
 #include "machine/pins.h"
 #include "machine/probes.h"
 #include "machine/windows.h"
@@ -69,6 +70,11 @@ std::string kernel_release() {
   return ::uname(&names) == 0 ? fmt::format("{} {}", names.sysname, names.release) : "";
 }
 
+std::string this_program() {
+  const BuildInfo& build = build_info();
+  return fmt::format("fulcrum {} ({}{})", build.version, build.commit, build.dirty ? ", changed" : "");
+}
+
 Status prepare(const ProbeTarget& target, const ProbeConfig& config, ProbeSet& set) {
   using Add = Status (*)(const ProbeTarget&, ProbeSet&);
   constexpr Add kAdds[] = {add_cache_probes, add_dram_probes, add_latency_probes, add_fma_probes,
@@ -83,11 +89,42 @@ Status prepare(const ProbeTarget& target, const ProbeConfig& config, ProbeSet& s
   return {};
 }
 
+Status measure_cpu(const ProbeConfig& config, double deadline, Machine& machine) {
+  const IsaGuard guard;
+  ProbeSet set;
+  const ProbeTarget target{.cpu = machine.cpu,
+                           .threads = machine.cpu.threads,
+                           .numa_nodes = machine.topology.numa_nodes,
+                           .available_bytes = available_bytes(SystemFiles())};
+  FULCRUM_CHECK(prepare(target, config, set));
+  FULCRUM_CHECK(run_rounds(set, config, deadline));
+  for (const Probe& probe : set.probes) {
+    probe.store(probe.is_rate ? best_rate(probe.costs) : best_cost(probe.costs));
+    // Where instruction sets take turns, two groups say nothing about the machine.
+    if (const auto groups = probe.isas.size() > 1 ? std::nullopt : two_groups(probe.costs)) {
+      machine.notes.push_back(note_of(probe.what, *groups));
+    }
+  }
+  return {};
+}
+
+std::vector<const backends::Backend*> gpus_with_probes(const ProbeConfig& config) {
+  std::vector<const backends::Backend*> found;
+  if (!config.gpu) return found;
+  for (const backends::Backend* backend : backends::all()) {
+    if (backend->kind() == "gpu" && backend->table().probes && backend->available()) found.push_back(backend);
+  }
+  return found;
+}
+
 }  // namespace
 
 Result<Machine> measure(const ProbeConfig& config) {
   const measure::Clock& clock = measure::steady_clock();
-  const double deadline = clock.now() + config.budget_seconds;
+  const auto gpus = gpus_with_probes(config);
+  const double gpu_share = config.cpu ? config.budget_seconds / 3 : config.budget_seconds;
+  const double gpu_seconds = gpus.empty() ? 0 : std::min(config.gpu_seconds, gpu_share);
+  const double deadline = clock.now() + config.budget_seconds - gpu_seconds;
   Machine machine;
   machine.topology = discover_cpu();
   machine.cpu.levels = discover_levels();
@@ -99,17 +136,13 @@ Result<Machine> measure(const ProbeConfig& config) {
   machine.cpu.clock_resolution_seconds = exactly(clock.resolution_seconds);
   machine.cpu.clock_read_seconds = exactly(clock.read_seconds);
 
-  const IsaGuard guard;
-  ProbeSet set;
-  const ProbeTarget target{.cpu = machine.cpu,
-                           .threads = machine.cpu.threads,
-                           .numa_nodes = machine.topology.numa_nodes,
-                           .available_bytes = available_bytes(SystemFiles())};
-  FULCRUM_CHECK(prepare(target, config, set));
-  FULCRUM_CHECK(run_rounds(set, config, deadline));
-  for (const Probe& probe : set.probes) {
-    probe.store(probe.is_rate ? best_rate(probe.costs) : best_cost(probe.costs));
+  if (config.cpu) FULCRUM_CHECK(measure_cpu(config, deadline, machine));
+  for (const backends::Backend* gpu : gpus) {
+    const double seconds = gpu_seconds / static_cast<double>(gpus.size());
+    FULCRUM_CHECK(measure_gpu(*gpu, config, seconds, machine.gpus.emplace_back(), machine.notes));
   }
+  if (!machine.gpus.empty()) machine.driver = machine.gpus.front().driver;
+  machine.written_by = this_program();
   machine.measured_utc = utc_now();
   return machine;
 }

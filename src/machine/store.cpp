@@ -23,6 +23,8 @@ std::string describe(const Result<Machine>& machine) {
   if (!machine.ok()) return "unreadable: " + machine.error().message;
   const std::string when = machine->measured_utc.empty() ? "" : ", " + machine->measured_utc;
   if (machine->gpus.empty()) return machine->name + when;
+  if (machine->gpus.front().name == machine->name)
+    return machine->name + (when.empty() ? ", datasheet" : when);
   return fmt::format("{} with {}{}", machine->name, machine->gpus.front().name, when);
 }
 

@@ -4,6 +4,7 @@
 // Order statistics of windows.
 #include "machine/windows.h"
 
+#include <fmt/format.h>
 #include <fulcrum/stats.h>
 
 #include <algorithm>
@@ -22,6 +23,23 @@ Quantity best_cost(std::vector<double> costs) {
 Quantity best_rate(const std::vector<double>& costs) {
   const Quantity cost = best_cost(costs);
   return Quantity{1 / cost.value, 1 / cost.high, 1 / cost.low, Source::measured};
+}
+
+std::optional<Groups> two_groups(const std::vector<double>& costs) {
+  constexpr double kApart = 1.1;
+  constexpr double kLeastShare = 0.2;
+  const std::vector<stats::Mode> modes = stats::find_modes(costs).modes;
+  if (modes.size() < 2) return {};
+  const stats::Mode& fast = modes.front();
+  const stats::Mode& slow = modes.back();
+  const Groups groups{.slower = slow.location / fast.location, .share_slow = slow.share};
+  if (!(groups.slower > kApart) || fast.share < kLeastShare || slow.share < kLeastShare) return {};
+  return groups;
+}
+
+std::string note_of(std::string_view what, const Groups& groups) {
+  return fmt::format("{}: {:.0f} % of the windows are a group of their own that takes {:.2f} times as long",
+                     what, 100 * groups.share_slow, groups.slower);
 }
 
 }  // namespace fulcrum::machine

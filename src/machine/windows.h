@@ -16,4 +16,14 @@ Quantity best_cost(std::vector<double> costs);
 /// The same as work per second.
 Quantity best_rate(const std::vector<double>& costs);
 
+/// Windows in two states, as of virtual CPUs that share a core now and then: the value is then of the faster one.
+struct Groups {
+  double slower = 1;      // how many times the slower group takes longer
+  double share_slow = 0;  // of the windows
+};
+/// Nothing unless the groups lie more than a tenth apart and both have a fifth of the windows.
+std::optional<Groups> two_groups(const std::vector<double>& costs);
+/// The sentence about it in a profile.
+std::string note_of(std::string_view what, const Groups& groups);
+
 }  // namespace fulcrum::machine

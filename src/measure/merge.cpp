@@ -42,6 +42,14 @@ void add(Environment& sum, const Environment& part) {
   sum.wall_seconds += part.wall_seconds;
   sum.steal_seconds += part.steal_seconds;
   sum.clock_hz_after = part.clock_hz_after;
+  if (!part.gpu || !sum.gpu) return;
+  const std::uint64_t reasons = sum.gpu->throttle_reasons | part.gpu->throttle_reasons;
+  const std::int64_t others = std::max(sum.gpu->other_processes, part.gpu->other_processes);
+  const double before_hz = sum.gpu->sm_hz_before;
+  sum.gpu = part.gpu;
+  sum.gpu->sm_hz_before = before_hz;
+  sum.gpu->throttle_reasons = reasons;
+  sum.gpu->other_processes = others;
 }
 
 // Joins what is summed, united or the worst of all.
@@ -66,6 +74,22 @@ void join(Measurement& row, const Measurement& process) {
     sample.seconds *= scale;
     row.raw.push_back(sample);
   }
+}
+
+// Replays of one process resemble each other more than processes do: the process in the middle speaks for all.
+void take_device_time(Measurement& row, const std::vector<Measurement>& processes) {
+  std::vector<const Measurement*> timed;
+  for (const Measurement& process : processes) {
+    if (process.device_seconds) timed.push_back(&process);
+  }
+  if (timed.empty()) return;
+  const auto middle = timed.begin() + static_cast<std::ptrdiff_t>((timed.size() - 1) / 2);
+  std::nth_element(timed.begin(), middle, timed.end(), [](const Measurement* a, const Measurement* b) {
+    return a->device_seconds->median < b->device_seconds->median;
+  });
+  row.device_seconds = (*middle)->device_seconds;
+  row.device_calls = (*middle)->device_calls;
+  row.device_sets = (*middle)->device_sets;
 }
 
 std::string describe(const stats::VarianceSplit& split) {
@@ -108,17 +132,22 @@ Result<Measurement> merge(const std::vector<Measurement>& processes) {
 
   const std::vector<double>& values = pooled.empty() ? medians : pooled;
   Timing timing{.calls_per_sample = row.calls_per_sample, .flags = row.flags};
+  if (pooled.size() == processes.size()) std::erase(timing.flags, "too_few_samples");
   summarize_into(timing, values, stats::kTotalAlpha, 0);
   row.seconds = timing.seconds;
   row.modes = timing.modes;
   if (!pooled.empty()) row.flags = timing.flags;
+  // Processes of a single sample each have no quality of their own.
+  const bool single_samples = row.samples == row.processes && !pooled.empty();
+  if (single_samples) row.quality = timing.quality;
   if (row.quality != Quality::invalid) row.quality = std::max(row.quality, timing.quality);
+  take_device_time(row, processes);
   if (processes.size() >= kEnoughProcesses || pooled.empty()) {
     row.seconds.median = stats::median(medians);
     set_interval(row.seconds, stats::median_interval_independent(medians, stats::kTotalAlpha));
   }
   if (processes.size() < kEnoughProcesses) add_flag(row.flags, "few_processes");
-  if (!clusters.empty()) add_flag(row.flags, describe(stats::split_variance(clusters)));
+  if (!clusters.empty() && !single_samples) add_flag(row.flags, describe(stats::split_variance(clusters)));
   return row;
 }
 

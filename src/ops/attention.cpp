@@ -239,6 +239,7 @@ Op attention() {
       .reference = reference,
       .check_all = check_all,
       .check_all_drawn_only = true,
+      .slice_dim = "B",
       .split = Split{.phases = 1, .pieces = [](const Args& args, int) { return Attention(args).pieces(); }},
       .symbols = {"*attention*", "*Attention*", "*flash_fwd*", "*fmha*", "*sdpa*"},
       .default_sizes = {"Sq=32,Skv=32,D=64", "Sq=64,Skv=64,D=64", "Sq=128,Skv=128,D=64",

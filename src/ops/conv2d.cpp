@@ -163,6 +163,7 @@ Op conv2d() {
       .validate = [](const Args& args) { return check(conv2d_geometry(args), "conv2d"); },
       .work = work,
       .reference = reference,
+      .slice_dim = "B",
       .split = Split{.phases = 1, .pieces = pieces},
       .symbols = {"*conv2d*", "*Conv2d*", "*filter2D*", "*convolve2d*"},
       .default_sizes = {"h=256,w=256,kh=3,kw=3,pad_y=1,pad_x=1", "h=1080,w=1920,kh=3,kw=3,pad_y=1,pad_x=1",

@@ -129,6 +129,7 @@ Op cosine_similarity() {
       .validate = validate,
       .work = work,
       .reference = reference,
+      .slice_dim = "Q",
       .make_inputs = make_inputs,
       .split = Split{.phases = 1, .pieces = pieces},
       .symbols = {"*cosine_similarity*", "*cosine*", "*Cosine*"},

@@ -235,6 +235,7 @@ Op cosine_topk() {
       .validate = validate,
       .work = work,
       .verify = verify,
+      .slice_dim = "Q",
       .make_inputs =
           [](const Args& args, std::uint64_t) {
             cosine_rows(static_cast<float*>(args.ptr[kRows]), static_cast<float*>(args.ptr[kInverseNorm]),

@@ -112,6 +112,7 @@ Op dendritic_integration() {
       .validate = validate,
       .work = work,
       .reference = reference,
+      .slice_dim = "N",
       .split = Split{.phases = 1,
                      .pieces = [](const Args& args,
                                   int) { return divide_up(args.dim[kNeurons], kDendriticNeurons); }},

@@ -165,6 +165,7 @@ Op lstm_cell() {
       .reference = reference,
       .check_all = check_all,
       .check_all_drawn_only = true,
+      .slice_dim = "B",
       .make_inputs = make_inputs,
       .split = Split{.phases = 1, .pieces = pieces},
       .symbols = {"*lstm*", "*LSTM*"},

@@ -79,6 +79,8 @@ Op vec_add() {
       .work = work,
       .reference = reference,
       .in_place = true,
+      .slice_dim = "n",
+      .slice_unit = kSliceElements,
       .split = Split{.phases = 1,
                      .pieces =
                          [](const Args& args, int) {

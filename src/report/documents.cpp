@@ -48,7 +48,11 @@ std::vector<const Measurement*> processes_of(const BenchDocument& document, cons
 
 const Comparison* comparison_of(const BenchDocument& document, const Measurement& row) {
   for (const Comparison& comparison : document.comparisons) {
-    if (comparison.a == row.name() && comparison.shape == row.shape && comparison.cache == row.cache)
+    const bool same = comparison.a == row.name() ||
+                      comparison.a == fmt::format("{}/path:{}", row.name(), row.path) ||
+                      comparison.a == fmt::format("{}/reuse:{}", row.name(), row.reuse);
+    if (same && comparison.shape == row.shape && comparison.cache == row.cache &&
+        comparison.regime == row.regime)
       return &comparison;
   }
   return nullptr;
@@ -102,6 +106,11 @@ constexpr std::array kCsvColumns = {
               [](const Measurement& m) { return m.ceiling ? csv_text(m.ceiling->level) : ""; }},
     CsvColumn{"ceiling_fraction",
               [](const Measurement& m) { return m.ceiling ? csv_number(m.ceiling->fraction) : ""; }},
+    CsvColumn{"path", [](const Measurement& m) { return csv_text(m.path); }},
+    CsvColumn{"reuse", [](const Measurement& m) { return m.reuse > 0 ? fmt::format("{}", m.reuse) : ""; }},
+    CsvColumn{
+        "device_median_seconds",
+        [](const Measurement& m) { return m.device_seconds ? csv_number(m.device_seconds->median) : ""; }},
 };
 
 }  // namespace
@@ -196,6 +205,13 @@ Json google_benchmark_json(const BenchDocument& document) {
       entry["cpu_time"] = part.seconds.median * busy * 1e9;
       entry["time_unit"] = "ns";
       if (row.work.bytes() > 0) entry["bytes_per_second"] = row.work.bytes() / part.seconds.median;
+      if (part.device_seconds) entry["device_ns"] = part.device_seconds->median * 1e9;
+      if (row.ledger) {
+        entry["h2d_us"] = row.ledger->h2d * 1e6;
+        entry["kernel_us"] = row.ledger->kernel * 1e6;
+        entry["d2h_us"] = row.ledger->d2h * 1e6;
+        entry["unattributed_us"] = row.ledger->unattributed * 1e6;
+      }
       if (row.work.flops > 0) entry["flops_per_second"] = row.work.flops / part.seconds.median;
       benchmarks.push_back(std::move(entry));
     }

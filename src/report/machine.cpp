@@ -7,34 +7,27 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/text.h"
+#include "report/machine_gpu.h"
 
 namespace fulcrum::report {
 namespace {
 
 using Rates = std::map<std::string, Quantity>;
-using Writer = std::string (*)(double);
-
-std::string cell(const Quantity& quantity, Writer write) {
-  if (!(quantity.value > 0)) return "";
-  const std::string mark =
-      quantity.source == Source::measured ? "" : fmt::format(" ({})", to_string(quantity.source));
-  return write(quantity.value) + mark;
-}
-
-std::string spread(const Quantity& quantity) {
-  if (!(quantity.value > 0)) return "";
-  return percent((quantity.high - quantity.low) / 2 / quantity.value);
-}
-
 std::string rate_cell(const Rates& rates, const std::string& name) {
   const auto found = rates.find(name);
-  return found == rates.end() ? "" : cell(found->second, human_rate);
+  return found == rates.end() ? "" : quantity_text(found->second, human_rate);
 }
 
 std::string level_name(const MemoryLevel& level) {
   if (level.capacity_bytes == 0) return level.name;
   return fmt::format("{} {}", level.name, human_bytes(static_cast<double>(level.capacity_bytes)));
+}
+
+/// False for the profile of a device alone.
+bool has_rates(const CpuCeilings& cpu) {
+  return std::any_of(cpu.levels.begin(), cpu.levels.end(), [](const MemoryLevel& level) {
+    return !level.one_thread.empty() || !level.all_threads.empty();
+  });
 }
 
 /// Read, copy and triad rates of every level.
@@ -53,19 +46,13 @@ Table rate_table(const CpuCeilings& cpu, bool all_threads) {
                rate_cell(rates, "copy"),
                rate_cell(rates, "triad"),
                rate_cell(rates, "copy_nt"),
-               latency ? cell(*level.latency_seconds, human_seconds) : ""});
+               latency ? quantity_text(*level.latency_seconds, human_seconds) : ""});
   }
   return table;
 }
 
-struct Named {
-  std::string name;
-  Quantity quantity;
-  Writer write;
-};
-
 /// Numbers that stand alone.
-std::vector<Named> scalars(const CpuCeilings& cpu) {
+std::vector<NamedQuantity> scalars(const CpuCeilings& cpu) {
   return {{"fork and join", cpu.fork_join_seconds, human_seconds},
           {"clock resolution", cpu.clock_resolution_seconds, human_seconds},
           {"clock read", cpu.clock_read_seconds, human_seconds}};
@@ -85,15 +72,19 @@ Table peak_table(const CpuCeilings& cpu) {
   for (const auto& [isa, one] : peaks) {
     const auto found = cpu.flops_all_threads.find(isa);
     const Quantity all = found == cpu.flops_all_threads.end() ? Quantity{} : found->second;
-    table.add(
-        {{isa, Tone::strong}, cell(one, human_flops), spread(one), cell(all, human_flops), spread(all)});
+    table.add({{isa, Tone::strong},
+               quantity_text(one, human_flops),
+               quantity_spread(one),
+               quantity_text(all, human_flops),
+               quantity_spread(all)});
   }
   return table;
 }
 
-/// Every number of a profile with its name, for comparing.
-std::vector<Named> everything(const CpuCeilings& cpu) {
-  std::vector<Named> list;
+/// Every number of a profile with its name, for comparing; of GPUs the first.
+std::vector<NamedQuantity> everything(const Machine& machine) {
+  const CpuCeilings& cpu = machine.cpu;
+  std::vector<NamedQuantity> list;
   for (const MemoryLevel& level : cpu.levels) {
     for (const auto& [what, rate] : level.one_thread)
       list.push_back({level.name + " " + what + ", 1 thread", rate, human_rate});
@@ -107,34 +98,30 @@ std::vector<Named> everything(const CpuCeilings& cpu) {
   for (const auto& [isa, flops] : cpu.flops_all_threads) {
     list.push_back({"FMA " + isa + ", all threads", flops, human_flops});
   }
-  for (Named& named : scalars(cpu)) list.push_back(std::move(named));
+  for (NamedQuantity& named : scalars(cpu)) list.push_back(std::move(named));
+  if (!machine.gpus.empty()) {
+    for (NamedQuantity& named : gpu_quantities(machine.gpus.front())) list.push_back(std::move(named));
+  }
   return list;
-}
-
-std::string gpu_text(const GpuCeilings& gpu, bool colour) {
-  Table table({{gpu.name, Align::left}, {"value", Align::right}, {"spread", Align::right}});
-  for (const auto& [name, rate] : gpu.rates) table.add({name, cell(rate, human_rate), spread(rate)});
-  for (const auto& [name, flops] : gpu.flops) table.add({name, cell(flops, human_flops), spread(flops)});
-  for (const auto& [name, seconds] : gpu.latencies)
-    table.add({name, cell(seconds, human_seconds), spread(seconds)});
-  return "\n" + table.text(colour);
 }
 
 }  // namespace
 
 std::string machine_text(const Machine& machine, bool colour) {
   const CpuTopology& cpu = machine.topology;
-  std::string text = paint(cpu.model.empty() ? machine.name : cpu.model, Tone::strong, colour);
+  const bool device_alone = cpu.cores == 0 && !machine.gpus.empty();  // its own line says its name
+  std::string text =
+      device_alone ? "" : paint(cpu.model.empty() ? machine.name : cpu.model, Tone::strong, colour);
   if (cpu.cores > 0) {
     text += fmt::format(", {} cores, {} threads usable, {}{}", cpu.cores, cpu.usable_threads,
                         human_bytes(static_cast<double>(cpu.memory_bytes)),
                         cpu.virtualised ? ", virtual machine" : "");
   }
-  text += "\n";
+  if (!device_alone) text += "\n";
   if (!machine.measured_utc.empty())
     text += fmt::format("measured {}, profile {}\n", machine.measured_utc, machine.id);
   for (const bool all_threads : {false, true}) {
-    if (machine.cpu.levels.empty() || (all_threads && machine.cpu.threads < 2)) continue;
+    if (!has_rates(machine.cpu) || (all_threads && machine.cpu.threads < 2)) continue;
     Table rates = rate_table(machine.cpu, all_threads);
     const std::string everywhere = rates.fold();
     text += "\n" + rates.text(colour);
@@ -146,24 +133,27 @@ std::string machine_text(const Machine& machine, bool colour) {
     text += "\n" + peaks.text(colour);
   }
   Table table({{"and", Align::left}, {"seconds", Align::right}, {"spread", Align::right}});
-  for (const Named& named : scalars(machine.cpu)) {
+  for (const NamedQuantity& named : scalars(machine.cpu)) {
     if (named.quantity.value > 0)
-      table.add({named.name, cell(named.quantity, named.write), spread(named.quantity)});
+      table.add({named.name, quantity_text(named.quantity, named.write), quantity_spread(named.quantity)});
   }
   if (!table.empty()) text += "\n" + table.text(colour);
-  for (const GpuCeilings& gpu : machine.gpus) text += gpu_text(gpu, colour);
+  for (const GpuCeilings& gpu : machine.gpus) text += (text.empty() ? "" : "\n") + gpu_text(gpu, colour);
+  if (!machine.notes.empty()) text += "\n";
+  for (const std::string& note : machine.notes) text += "note: " + note + "\n";
   return text;
 }
 
 std::string machine_comparison(const Machine& a, const Machine& b, bool colour) {
   Table table(
       {{"ceiling", Align::left}, {a.name, Align::right}, {b.name, Align::right}, {"ratio", Align::right}});
-  const auto right = everything(b.cpu);
-  for (const Named& left : everything(a.cpu)) {
+  const auto right = everything(b);
+  for (const NamedQuantity& left : everything(a)) {
     const auto same =
-        std::find_if(right.begin(), right.end(), [&](const Named& n) { return n.name == left.name; });
+        std::find_if(right.begin(), right.end(), [&](const NamedQuantity& n) { return n.name == left.name; });
     if (same == right.end() || !(left.quantity.value > 0) || !(same->quantity.value > 0)) continue;
-    table.add({left.name, cell(left.quantity, left.write), cell(same->quantity, same->write),
+    table.add({left.name, quantity_text(left.quantity, left.write),
+               quantity_text(same->quantity, same->write),
                three_digits(same->quantity.value / left.quantity.value)});
   }
   if (table.empty()) return "The two profiles have no measured ceiling in common.\n";

@@ -68,6 +68,30 @@ std::string cache_text(const Measurement& row) {
   return row.cache_verified || row.regime != Regime::host ? state : state + "?";
 }
 
+/// With its number of calls, or with the path that operands took.
+std::string regime_text(const Measurement& row) {
+  std::string text(to_string(row.regime));
+  if (row.regime == Regime::reuse) text += fmt::format("={}", row.reuse);
+  return row.path.empty() ? text : text + " " + row.path;
+}
+
+/// How the median compares with the best row of the CPU on the same shape. Of medians: no interval stands behind it.
+std::string against_cpu(const Measurement& row, const std::vector<Measurement>& rows) {
+  if (row.regime == Regime::host || !(row.seconds.median > 0)) return "";
+  const Measurement* best = nullptr;
+  for (const Measurement& other : rows) {
+    const bool rival = other.regime == Regime::host && other.op == row.op && other.shape == row.shape &&
+                       other.cache == row.cache && other.backend != "peers" &&
+                       other.quality != Quality::invalid && other.seconds.median > 0;
+    if (rival && (!best || other.seconds.median < best->seconds.median)) best = &other;
+  }
+  return best ? three_digits(best->seconds.median / row.seconds.median) + "x" : "";
+}
+
+std::string device_text(const Measurement& row) {
+  return row.device_seconds ? human_seconds(row.device_seconds->median) : "";
+}
+
 }  // namespace
 
 Table measurement_table(const std::vector<Measurement>& rows) {
@@ -79,6 +103,8 @@ Table measurement_table(const std::vector<Measurement>& rows) {
                {"cache", Align::left, true},
                {"median", Align::right},
                {"+-", Align::right},
+               {"device", Align::right, true},
+               {"vs CPU (medians)", Align::right, true},
                {"rate", Align::right},
                {"bound", Align::left, true, 3},
                {"ceiling", Align::right, true},
@@ -91,10 +117,12 @@ Table measurement_table(const std::vector<Measurement>& rows) {
                row.shape.text(),
                {row.backend + "/" + row.variant, Tone::strong},
                row.isa,
-               std::string(to_string(row.regime)),
+               regime_text(row),
                cache_text(row),
                {human_seconds(row.seconds.median), Tone::strong},
                percent(half_width(row.seconds)),
+               device_text(row),
+               against_cpu(row, rows),
                rate_text(row),
                row.ceiling ? row.ceiling->bound : "",
                ceiling_text(row),
@@ -103,6 +131,37 @@ Table measurement_table(const std::vector<Measurement>& rows) {
                {std::string(to_string(row.quality)), tone_of(row.quality)},
                stop_text(row)});
   }
+  return table;
+}
+
+Table ledger_table(const Ledger& ledger) {
+  Table table(
+      {{"phase", Align::left}, {"time", Align::right}, {"share", Align::right}, {"busy", Align::right}});
+  const double whole = ledger.end_to_end_instrumented;
+  const auto add = [&](const char* name, double seconds) {
+    const auto busy = ledger.busy.find(name);
+    const bool always = std::string_view(name) == "unattributed";
+    if (seconds <= 0 && busy == ledger.busy.end() && !always) return;
+    table.add({name, human_seconds(seconds), whole > 0 ? percent(seconds / whole) : "",
+               busy == ledger.busy.end() ? "" : human_seconds(busy->second)});
+  };
+  add("alloc", ledger.alloc);
+  add("pin", ledger.pin);
+  add("h2d", ledger.h2d);
+  add("launch", ledger.launch);
+  add("queue", ledger.queue);
+  add("kernel", ledger.kernel);
+  add("sync", ledger.sync);
+  add("d2h", ledger.d2h);
+  add("migrate", ledger.migrate);
+  add("free", ledger.free);
+  add("unattributed", ledger.unattributed);
+  table.add({"traced call", {human_seconds(whole), Tone::strong}, "", ""});
+  table.add({"bare call",
+             {human_seconds(ledger.end_to_end_bare), Tone::strong},
+             fmt::format("traced {}{}", ledger.perturbation() < 0 ? "-" : "+",
+                         percent(std::fabs(ledger.perturbation()))),
+             ""});
   return table;
 }
 

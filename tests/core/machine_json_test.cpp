@@ -53,6 +53,9 @@ Machine with_gpu() {
   m.driver = "555.1";
   GpuCeilings gpu;
   gpu.name = "G";
+  gpu.compute_capability = "9.0";
+  gpu.driver = "555.1";
+  gpu.max_sm_hz = 1.98e9;
   gpu.sms = 132;
   gpu.l2_bytes = 50;
   gpu.memory_bytes = 100;
@@ -61,13 +64,17 @@ Machine with_gpu() {
   gpu.latencies["launch"] = Quantity{1, 1, 1, Source::measured};
   gpu.link["pinned_h2d"] = {{1024, Quantity{1, 1, 2, Source::measured}},
                             {4096, Quantity{3, 2, 4, Source::measured}}};
+  gpu.tables["read_by_ctas"] = {{1, Quantity{2, 1, 3, Source::measured}},
+                                {132, Quantity{4, 4, 5, Source::measured}}};
   m.gpus = {gpu};
+  m.written_by = "fulcrum 0.1.0 (abc)";
+  m.notes = {"windows of DRAM copy are in two groups"};
   return m;
 }
 
 constexpr std::string_view kGolden =
     R"({"schema":"fulcrum.machine/1","id":"0123","name":"desk","kernel":"6.1","driver":null,)"
-    R"("measured_utc":"2026-01-31T12:00:00Z","topology":{"model":"CPU","vendor":"V","microcode":"0x1",)"
+    R"("measured_utc":"2026-01-31T12:00:00Z","written_by":null,"topology":{"model":"CPU","vendor":"V","microcode":"0x1",)"
     R"("governor":"performance","cores":1,"threads":2,"usable_threads":2,"sockets":1,"numa_nodes":1,"smt":true,)"
     R"("virtualised":false,"turbo":"on","transparent_huge_pages":"madvise","nominal_hz":2500000000.0,)"
     R"("memory_bytes":1024,"isa":["avx3","avx2"]},"cpu":{"threads":2,"levels":[{"name":"L1","capacity_bytes":49152,)"
@@ -78,7 +85,7 @@ constexpr std::string_view kGolden =
     R"("flops_one_thread":{"avx3":{"value":8.0,"low":7.0,"high":9.0,"source":"measured"}},"flops_all_threads":{},)"
     R"("fork_join_seconds":{"value":0.0,"low":0.0,"high":0.0,"source":"measured"},)"
     R"("clock_resolution_seconds":{"value":0.0,"low":0.0,"high":0.0,"source":"measured"},)"
-    R"("clock_read_seconds":{"value":0.0,"low":0.0,"high":0.0,"source":"measured"}},"gpus":[]})";
+    R"("clock_read_seconds":{"value":0.0,"low":0.0,"high":0.0,"source":"measured"}},"gpus":[],"notes":[]})";
 
 TEST(MachineJson, HasTheShapeOfTheSchema) { EXPECT_EQ(json_text(to_json(sample_machine())), kGolden); }
 
@@ -95,7 +102,28 @@ TEST(MachineJson, ReadsBackWhatItWrote) {
     const Machine back = machine_from_json(json_parse(text, "x").value(), "x").value();
     EXPECT_EQ(json_text(to_json(back), 2), text);
     EXPECT_EQ(back.driver, machine.driver);
+    EXPECT_EQ(back.written_by, machine.written_by);
+    EXPECT_EQ(back.notes, machine.notes);
   }
+}
+
+TEST(MachineJson, OtherTablesAreListsOfKeysAndRates) {
+  const Json gpu = to_json(with_gpu())["gpus"][0];
+  EXPECT_EQ(json_text(gpu["tables"]["read_by_ctas"][1]),
+            R"({"key":132,"rate":{"value":4.0,"low":4.0,"high":5.0,"source":"measured"}})");
+  EXPECT_EQ(gpu["compute_capability"], "9.0");
+  EXPECT_EQ(gpu["max_sm_hz"], 1.98e9);
+}
+
+TEST(MachineJson, AProfileOfAnOlderProgramIsStillRead) {
+  Json old = to_json(with_gpu());
+  for (const char* key : {"written_by", "notes"}) old.erase(key);
+  for (const char* key : {"compute_capability", "driver", "max_sm_hz", "tables"}) old["gpus"][0].erase(key);
+  const auto back = machine_from_json(old, "m.json");
+  ASSERT_TRUE(back.ok()) << back.error().message;
+  EXPECT_TRUE(back->written_by.empty());
+  EXPECT_TRUE(back->gpus[0].tables.empty());
+  EXPECT_EQ(back->gpus[0].link.at("pinned_h2d").size(), 2u);
 }
 
 TEST(MachineJson, DamageIsReportedWithItsPath) {

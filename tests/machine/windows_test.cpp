@@ -147,5 +147,32 @@ TEST(WorkingSets, LeaveTheCachesForMemory) {
   EXPECT_GT(little.array_bytes, 32 * kMiB);
 }
 
+/// Windows around two costs within half a percent, in long turns.
+std::vector<double> two_states(double slow, double share_slow, std::uint64_t seed) {
+  stats::Random random(seed);
+  std::vector<double> costs;
+  for (int i = 0; i < 200; ++i) {
+    const bool is_slow = i % 20 < 20 * share_slow;
+    costs.push_back((is_slow ? slow : 1.0) * (1 + 0.005 * random.uniform()));
+  }
+  return costs;
+}
+
+TEST(Windows, TwoGroupsAreSeenWhenFarApartAndBothLarge) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const auto groups = two_groups(two_states(1.25, 0.4, seed));
+    ASSERT_TRUE(groups.has_value()) << seed;
+    EXPECT_NEAR(groups->slower, 1.25, 0.02);
+    EXPECT_NEAR(groups->share_slow, 0.4, 0.02);
+    EXPECT_FALSE(two_groups(two_states(1.05, 0.4, seed)).has_value()) << "closer than a tenth";
+    EXPECT_FALSE(two_groups(two_states(1.25, 0.1, seed)).has_value()) << "the slow ones are few";
+    EXPECT_FALSE(two_groups(two_states(1.0, 0.5, seed)).has_value()) << "one group";
+  }
+  EXPECT_FALSE(two_groups({}).has_value());
+  EXPECT_FALSE(two_groups({1, 2}).has_value());
+  EXPECT_EQ(note_of("DRAM copy", Groups{.slower = 1.25, .share_slow = 0.4}),
+            "DRAM copy: 40 % of the windows are a group of their own that takes 1.25 times as long");
+}
+
 }  // namespace
 }  // namespace fulcrum::machine

@@ -15,6 +15,8 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE BOTH)
+# Headers only; the build links this one folder and sees no other header beside it.
+set(FULCRUM_HNSWLIB_INCLUDE /usr/include CACHE PATH "Folder with hnswlib/hnswlib.h")
 foreach(package IN ITEMS fmt hwy nlohmann_json GTest)
   set(${package}_DIR ${CMAKE_CURRENT_LIST_DIR}/packages)
 endforeach()

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// binary16 as bits: every half there and back, and rounding to nearest even.
+// binary16 and bfloat16 as bits: every number there and back, and rounding to nearest even.
 #include <fulcrum/ops/half.h>
 #include <gtest/gtest.h>
 
@@ -33,6 +33,28 @@ TEST(Half, RoundsToTheNearestAndTiesToEven) {
   EXPECT_EQ(float_from_half(0x3C00), 1.0F);
   EXPECT_EQ(float_from_half(0x0001), 0x1p-24F);
   EXPECT_EQ(float_from_half(0xFC00), -std::numeric_limits<float>::infinity());
+}
+
+TEST(Bfloat, EveryNumberSurvivesTheWayToFloatAndBack) {
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const auto bfloat = static_cast<std::uint16_t>(bits);
+    const float value = float_from_bfloat(bfloat);
+    const bool is_nan = (bfloat & 0x7FFFu) > 0x7F80u;
+    EXPECT_EQ(std::isnan(value), is_nan) << bits;
+    if (is_nan) {
+      EXPECT_TRUE(std::isnan(float_from_bfloat(bfloat_from_float(value)))) << bits;
+    } else {
+      EXPECT_EQ(bfloat_from_float(value), bfloat) << bits;
+    }
+  }
+}
+
+TEST(Bfloat, RoundsToTheNearestAndTiesToEven) {
+  EXPECT_EQ(bfloat_from_float(1.0F + 0x1p-8F), 0x3F80);     // a tie, down to even
+  EXPECT_EQ(bfloat_from_float(1.0F + 0x3p-8F), 0x3F82);     // a tie, up to even
+  EXPECT_EQ(bfloat_from_float(1.0F + 0x1.01p-8F), 0x3F81);  // just above a tie
+  EXPECT_EQ(bfloat_from_float(0x1.FEFFFEp127F), 0x7F7F);    // just below the tie with Inf
+  EXPECT_EQ(bfloat_from_float(-0x1.FFp127F), 0xFF80);       // rounds to -Inf
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ if(NOT CLANG_FORMAT)
   message(NOTICE "SKIPPED: clang-format is not installed")
   return()
 endif()
-execute_process(COMMAND git ls-files --cached --others --exclude-standard -- *.cpp *.h WORKING_DIRECTORY ${SOURCE_DIR}
+execute_process(COMMAND git ls-files --cached --others --exclude-standard -- *.cpp *.h *.cu *.cuh WORKING_DIRECTORY ${SOURCE_DIR}
                 OUTPUT_VARIABLE files OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed ERROR_QUIET)
 if(failed)
   message(NOTICE "SKIPPED: this is no git checkout")

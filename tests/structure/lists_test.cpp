@@ -50,8 +50,10 @@ TEST(Lists, EveryOpHasItsFileAndEveryFileItsLine) {
 }
 
 TEST(Lists, EveryBackendHasItsFolderAndEveryFolderItsLine) {
-  EXPECT_EQ(sorted(names_in("src/backends/list.def", "FULCRUM_BACKEND")),
-            stems(R"(src/backends/([^/]+)/backend\.cpp)"));
+  auto listed = names_in("src/backends/list.def", "FULCRUM_BACKEND");
+  for (const std::string& module : names_in("src/backends/list.def", "FULCRUM_MODULE"))
+    listed.push_back(module);
+  EXPECT_EQ(sorted(listed), stems(R"(src/backends/([^/]+)/backend\.cpp)"));
 }
 
 TEST(Lists, EveryCommandHasItsFileAndEveryFileItsLine) {
@@ -86,7 +88,7 @@ TEST(Lists, EveryKernelFileOfABackendGivesAKernelOfItsOp) {
     const std::string name(backend->name());
     std::set<std::string> provided;
     for (const fulcrum_kernel& kernel : backend->kernels()) provided.insert(kernel.op);
-    for (const std::string& op : stems("src/backends/" + name + R"(/kernels/([^/]+)\.cpp)")) {
+    for (const std::string& op : stems("src/backends/" + name + R"(/kernels/([^/]+)\.(?:cpp|cu))")) {
       EXPECT_TRUE(!backend->available() || provided.count(op)) << name << "/" << op;
     }
   }

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// binary16 as bits: exact to f32, and from f32 rounded to nearest, ties to even. Plain integer arithmetic, so the
-// bits are the same on every machine; kernels use their instruction set's own conversion where it has one.
+// binary16 and bfloat16 as bits: exact to f32, and from f32 rounded to nearest, ties to even. Plain integer
+// arithmetic, so the bits are the same on every machine; kernels use their instruction set's own conversion where it
+// has one.
 #pragma once
 
 #include <bit>
@@ -36,6 +37,17 @@ inline std::uint16_t half_from_float(float value) {
   }
   magnitude += 0xFFFu + (magnitude >> 13 & 1u);  // to nearest even; a carry into the exponent is right
   return static_cast<std::uint16_t>(sign | (magnitude - (112u << 23)) >> 13);
+}
+
+inline float float_from_bfloat(std::uint16_t bfloat) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bfloat) << 16);
+}
+
+inline std::uint16_t bfloat_from_float(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return static_cast<std::uint16_t>(bits >> 16 | 0x40u);  // NaN
+  return static_cast<std::uint16_t>((bits + 0x7FFFu + (bits >> 16 & 1u)) >>
+                                    16);  // a carry up to Inf is right
 }
 
 }  // namespace fulcrum::ops

@@ -33,6 +33,19 @@ Json library_list() {
   return list;
 }
 
+Json gpu_list(const Machine& machine) {
+  Json list = Json::array();
+  for (const GpuCeilings& gpu : machine.gpus) {
+    list.push_back(Json{{"name", gpu.name},
+                        {"cc", gpu.compute_capability},
+                        {"sms", gpu.sms},
+                        {"l2_bytes", gpu.l2_bytes},
+                        {"mem_bytes", gpu.memory_bytes},
+                        {"max_sm_hz", gpu.max_sm_hz}});
+  }
+  return list;
+}
+
 Json machine_line(const Machine& machine) {
   const CpuTopology& cpu = machine.topology;
   return Json{{"id", machine.id},
@@ -48,8 +61,8 @@ Json machine_line(const Machine& machine) {
               {"kernel", kernel_release()},
               {"virtualised", cpu.virtualised},
               {"isa", backends::active_isa()},
-              {"gpus", Json::array()},
-              {"driver", nullptr},
+              {"gpus", gpu_list(machine)},
+              {"driver", machine.driver.empty() ? Json(nullptr) : Json(machine.driver)},
               {"libs", library_list()}};
 }
 

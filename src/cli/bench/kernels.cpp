@@ -7,10 +7,12 @@
 #include <fmt/format.h>
 #include <fulcrum/measure.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "cli/bench/output.h"
 #include "cli/bench/plan.h"
+#include "cli/bench/regimes.h"
 #include "cli/bench/suites.h"
 #include "cli/bench/workers.h"
 
@@ -18,6 +20,8 @@ namespace fulcrum::cli {
 namespace {
 
 using backends::Kernel;
+
+constexpr std::int64_t kFirstCalls = 6;  // the least whose range covers the median with 95 %
 
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -98,10 +102,7 @@ class KernelRun {
   /// What is compared with what: everything with the baseline, and the best of ours with each peer.
   std::vector<Pair> pairs(const Group& group) const {
     std::vector<Pair> list;
-    for (const Kernel& kernel : group.kernels) {
-      if (group.baseline && kernel.name() != group.baseline->name())
-        list.emplace_back(kernel, *group.baseline);
-    }
+    for (const Kernel& kernel : compared(group)) list.emplace_back(kernel, *group.baseline);
     for (const Kernel& peer : group.peers) {
       if (const auto best = fastest(group, rivals(group, peer))) list.emplace_back(*best, peer);
     }
@@ -156,7 +157,10 @@ class KernelRun {
   Result<Measurement> measure_case(const Group& group, const Kernel& kernel,
                                    std::optional<ops::Problem>& problem,
                                    std::vector<Measurement>& processes) {
-    const std::int64_t count = options_.count("processes");
+    if (options_.has("ledger") && is_gpu(kernel) && group.regime != Regime::first_call)
+      return measure_with_ledger(group, kernel, processes);
+    std::int64_t count = options_.count("processes");
+    if (group.regime == Regime::first_call && count == 1) count = kFirstCalls;
     if (count == 1) {
       FULCRUM_CHECK(make_problem(group, problem));
       return measure::run(kernel, *problem, config_for(group));
@@ -172,6 +176,26 @@ class KernelRun {
     return measure::merge(processes);
   }
 
+  /// Bare and instrumented processes in turn (A B B A), so that drift hits both passes alike.
+  Result<Measurement> measure_with_ledger(const Group& group, const Kernel& kernel,
+                                          std::vector<Measurement>& bare) {
+    FULCRUM_TRY(const std::filesystem::path program, own_program());
+    constexpr bool kInstrumented[] = {false, true, true, false};
+    measure::Config config = config_;
+    config.budget_seconds /= std::size(kInstrumented);
+    std::vector<Measurement> traced;
+    for (const bool instrumented : kInstrumented) {
+      if (interrupted()) return Error{Code::interrupted, "interrupted", ""};
+      config.instrumented = instrumented;
+      context_.progress(fmt::format("{}{}: {} process", position(), kernel.name(),
+                                    instrumented ? "an instrumented" : "a bare"));
+      FULCRUM_TRY(Measurement part, run_worker(worker_command(program, group, kernel, config)));
+      (instrumented ? traced : bare).push_back(std::move(part));
+    }
+    FULCRUM_TRY(Measurement row, measure::merge(bare));
+    return measure::join_ledger(std::move(row), traced);
+  }
+
   Status run_comparison(const Group& group, const Kernel& kernel, const Kernel& baseline,
                         std::optional<ops::Problem>& problem) {
     Comparison planned;
@@ -180,6 +204,8 @@ class KernelRun {
     planned.shape = group.shape;
     planned.regime = group.regime;
     planned.cache = group.cache;
+    if (!group.path.empty() && several_paths(group)) planned.a += "/path:" + group.path;
+    if (group.regime == Regime::reuse) planned.a += fmt::format("/reuse:{}", group.reuse);
     const std::string inputs = ops::inputs_key(group.inputs);
     if (const Comparison* finished = journal_.compared(comparison_key(planned, inputs))) {
       document_.comparisons.push_back(*finished);
@@ -206,6 +232,13 @@ class KernelRun {
     return {};
   }
 
+  /// The group's regime is measured over more than one path: names have to say which.
+  bool several_paths(const Group& group) const {
+    return std::any_of(plan_.groups.begin(), plan_.groups.end(), [&](const Group& other) {
+      return other.op == group.op && other.regime == group.regime && other.path != group.path;
+    });
+  }
+
   Result<Comparison> compare(const Group& group, const Kernel& kernel, const Kernel& baseline,
                              std::optional<ops::Problem>& problem) {
     FULCRUM_CHECK(make_problem(group, problem));
@@ -222,6 +255,8 @@ class KernelRun {
   measure::Config config_for(const Group& group) const {
     measure::Config config = config_;
     config.regime = group.regime;
+    config.path = group.path;
+    config.reuse = group.reuse;
     config.cache = group.cache;
     return config;
   }
@@ -259,6 +294,11 @@ class KernelRun {
 
 Result<Exit> bench_kernels(Request request, Context& context) {
   FULCRUM_TRY(Plan plan, make_plan(request.options));
+  if (request.options.has("ledger") && std::none_of(plan.groups.begin(), plan.groups.end(),
+                                                    [](const Group& g) { return any_gpu(g.kernels); })) {
+    return Error{Code::usage, "--ledger splits a GPU call into its phases, and no GPU kernel is chosen",
+                 "a call on the CPU has no such phases: leave --ledger away, or add --backend cuda"};
+  }
   if (!request.resumed) {
     FULCRUM_TRY(Journal created, Journal::create(request.options, context));
     request.resumed.emplace(std::move(created));

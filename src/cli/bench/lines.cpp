@@ -24,6 +24,8 @@ Json case_line(const Measurement& row) {
             {"isa", row.isa},
             {"precision", row.precision},
             {"regime", to_string(row.regime)},
+            {"path", row.path},
+            {"reuse", row.reuse},
             {"cache", to_string(row.cache)},
             {"cache_verified", row.cache_verified},
             {"threads", row.threads}};
@@ -79,6 +81,21 @@ Json estimate_line(const Measurement& row) {
               {"result", to_json(row)}};
 }
 
+Json ledger_line(const Measurement& row) {
+  const Ledger& ledger = *row.ledger;
+  Json phases = to_json(row).at("ledger");
+  for (const char* other : {"end_to_end_bare", "end_to_end_instrumented", "busy", "residual", "perturbation"})
+    phases.erase(other);
+  return Json{{"type", "ledger"},
+              {"case_id", row.row()},
+              {"e2e_a", ledger.end_to_end_bare},
+              {"e2e_b", ledger.end_to_end_instrumented},
+              {"phases", std::move(phases)},
+              {"busy", ledger.busy},
+              {"residual", ledger.residual()},
+              {"perturbation", ledger.perturbation()}};
+}
+
 Error bad_line(std::string_view origin, std::string_view problem) {
   return Error{Code::corrupt, fmt::format("{}: {}", origin, problem),
                "this is no record of fulcrum, or it was edited"};
@@ -90,6 +107,7 @@ std::vector<Json> case_lines(const Measurement& row, const std::vector<Measureme
   std::vector<Json> lines = {case_line(row)};
   if (processes.empty()) lines.push_back(samples_line(row, 0));
   for (std::size_t i = 0; i < processes.size(); ++i) lines.push_back(samples_line(processes[i], i));
+  if (row.ledger) lines.push_back(ledger_line(row));
   lines.push_back(estimate_line(row));
   return lines;
 }

@@ -87,7 +87,8 @@ Shape shortened(const std::string& op_name, const Shape& shape) {
 std::string sentences(const std::vector<Comparison>& comparisons, bool kernels, Context& context) {
   std::string text;
   const bool several = std::any_of(comparisons.begin(), comparisons.end(), [&](const Comparison& c) {
-    return !(c.shape == comparisons[0].shape) || c.cache != comparisons[0].cache;
+    return !(c.shape == comparisons[0].shape) || c.cache != comparisons[0].cache ||
+           c.regime != comparisons[0].regime;
   });
   for (Comparison comparison : comparisons) {
     const std::string op = comparison.a.substr(0, comparison.a.find('/') + 1);
@@ -96,7 +97,9 @@ std::string sentences(const std::vector<Comparison>& comparisons, bool kernels, 
       if (kernels && name->rfind(op, 0) == 0) name->erase(0, op.size());  // the table above says the op
     }
     std::string sentence = report::comparison_sentence(comparison);
-    if (several) sentence += fmt::format(" ({}, {})", shape, to_string(comparison.cache));
+    const std::string regime =
+        comparison.regime == Regime::host ? "" : fmt::format("{}, ", to_string(comparison.regime));
+    if (several) sentence += fmt::format(" ({}, {}{})", shape, regime, to_string(comparison.cache));
     text += report::wrap(sentence, context.width(), 2) + "\n";
   }
   return text;
@@ -115,6 +118,17 @@ std::string section(report::Table table, const std::vector<Comparison>& comparis
   return below.empty() ? text : text + "\n" + below;
 }
 
+/// Where the time of each traced row goes, in a small table of its own.
+std::string ledgers(const std::vector<Measurement>& rows, Context& context) {
+  std::string text;
+  for (const Measurement& row : rows) {
+    if (!row.ledger) continue;
+    text += fmt::format("\n{}\n", report::wrap("ledger of " + row.row(), context.width(), 2));
+    text += report::ledger_table(*row.ledger).text(context.colour());
+  }
+  return text;
+}
+
 /// A table an op: ops have unlike shapes and kernels.
 std::string sections(const BenchDocument& document, Context& context) {
   if (!document.commands.empty())
@@ -130,6 +144,7 @@ std::string sections(const BenchDocument& document, Context& context) {
     std::vector<Comparison> comparisons = document.comparisons;
     std::erase_if(comparisons, [&](const Comparison& c) { return c.a.rfind(op + "/", 0) != 0; });
     text += (text.empty() ? "" : "\n") + section(report::measurement_table(rows), comparisons, true, context);
+    text += ledgers(rows, context);
   }
   return text;
 }
@@ -139,6 +154,7 @@ std::string not_measured(const BenchDocument& document, Context& context) {
   for (const report::NotMeasured& row : document.not_measured) {
     const std::string head = row.code == Code::wrong_result  ? "WRONG"
                              : row.code == Code::unsupported ? "skipped"
+                             : row.row.ends_with("/*")       ? "not run"  // a whole backend that is not there
                                                              : "failed";
     const std::string hint = row.hint.empty() ? "" : " (" + row.hint + ")";
     text += report::paint(report::wrap(fmt::format("{}: {}: {}{}", head, row.row, row.reason, hint),

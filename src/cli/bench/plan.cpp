@@ -3,6 +3,7 @@
 #include "cli/bench/plan.h"
 
 #include <fmt/format.h>
+#include <fulcrum/backends/dtypes.h>
 #include <fulcrum/backends/load.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <functional>
 #include <set>
 
+#include "cli/bench/regimes.h"
 #include "cli/bench/shapes.h"
 #include "cli/bench/suites.h"
 
@@ -52,14 +54,21 @@ Status check_variants(const Options& options) {
   return {};
 }
 
-Result<std::vector<Kernel>> chosen_kernels(const Options& options, const ops::Op& op) {
+/// `plan` takes note of a backend that was named beside others and cannot run here.
+Result<std::vector<Kernel>> chosen_kernels(const Options& options, const ops::Op& op, Plan& plan) {
   std::vector<std::string> backend_list = options.list("backend");
   const std::vector<std::string> variants = options.list("variant");
   std::vector<Kernel> list;
   if (backend_list.empty()) backend_list.emplace_back();
   for (const std::string& backend : backend_list) {
-    FULCRUM_TRY(const std::vector<Kernel> found, backends::kernels(op.name, backend));
-    for (const Kernel& kernel : found) {
+    const auto found = backends::kernels(op.name, backend);
+    if (!found.ok() && found.error().code == Code::environment && backend_list.size() > 1) {
+      plan.not_measured.push_back({fmt::format("{}/{}/*", op.name, backend), found.error().message,
+                                   found.error().hint, Code::environment});
+      continue;
+    }
+    if (!found.ok()) return found.error();
+    for (const Kernel& kernel : *found) {
       const bool wanted =
           variants.empty() || std::find(variants.begin(), variants.end(), kernel.variant()) != variants.end();
       if (wanted) list.push_back(kernel);
@@ -130,9 +139,17 @@ Result<Kernel> chosen_baseline(const std::string& text, const ops::Op& op) {
                fmt::format("give one of {}", fmt::join(names, ", "))};
 }
 
-bool is_gpu(const Kernel& kernel) { return kernel.backend().kind() == "gpu"; }
-bool any_gpu(const std::vector<Kernel>& kernels) {
-  return std::any_of(kernels.begin(), kernels.end(), is_gpu);
+/// No GPU time stands alone: our best CPU kernels of the op, where only GPU kernels were chosen.
+Result<std::vector<Kernel>> companions(const ops::Op& op, const std::vector<Kernel>& kernels) {
+  std::vector<Kernel> list;
+  if (!std::all_of(kernels.begin(), kernels.end(), is_gpu)) return list;
+  FULCRUM_TRY(const std::vector<Kernel> all, backends::kernels(op.name));
+  for (const Kernel& kernel : all) {
+    const std::string_view backend = kernel.backend().name();
+    const bool own = (backend == "simd" || backend == "threads") && kernel.variant() == "default";
+    if (own || backend == "cpulib") list.push_back(kernel);
+  }
+  return list;
 }
 
 /// A suite asks for the best there is, and the plain baseline never is.
@@ -141,24 +158,9 @@ void leave_out_scalar(std::vector<Kernel>& kernels) {
   if (!std::all_of(kernels.begin(), kernels.end(), is_scalar)) std::erase_if(kernels, is_scalar);
 }
 
-/// A suite knows which kind of backend each of its regimes is for.
+/// CPU kernels run as host, GPU kernels in the other regimes.
 void leave_kernels_of(Regime regime, std::vector<Kernel>& kernels) {
   std::erase_if(kernels, [&](const Kernel& kernel) { return is_gpu(kernel) == (regime == Regime::host); });
-}
-
-Result<std::vector<Regime>> chosen_regimes(const Options& options, const std::vector<Kernel>& kernels) {
-  std::vector<Regime> list;
-  for (const std::string& text : options.list("regime")) {
-    FULCRUM_TRY(const Regime regime, parse_enum<Regime>("regime", text));
-    if (regime != Regime::host && !any_gpu(kernels)) {
-      return Error{Code::usage,
-                   fmt::format("regime '{}' belongs to GPU backends, and none of them is chosen", text),
-                   "CPU backends run as 'host'; `fulcrum doctor` says which backends work here"};
-    }
-    list.push_back(regime);
-  }
-  if (list.empty()) list.push_back(Regime::host);
-  return list;
 }
 
 Result<std::vector<Cache>> chosen_caches(const Options& options) {
@@ -172,6 +174,24 @@ Result<std::vector<Cache>> chosen_caches(const Options& options) {
 }
 
 bool same_kernel(const Kernel& a, const Kernel& b) { return a.name() == b.name(); }
+
+/// Who is compared with the baseline in this group. A GPU baseline has no time on the host, so CPU kernels meet it in
+/// the group of its regime; CPU kernels that were not asked for are measured, not compared.
+void settle_baseline(Group& group, const std::vector<Kernel>& asked) {
+  if (!group.baseline) return;
+  const bool host = group.regime == Regime::host;
+  if (host && is_gpu(*group.baseline)) {
+    group.baseline.reset();
+  } else if (host && std::all_of(asked.begin(), asked.end(), is_gpu)) {
+    const auto same = [&](const Kernel& kernel) { return same_kernel(kernel, *group.baseline); };
+    if (std::none_of(group.kernels.begin(), group.kernels.end(), same))
+      group.kernels.push_back(*group.baseline);
+    group.baseline.reset();
+  } else if (!host && is_gpu(*group.baseline)) {
+    group.guests = asked;
+    std::erase_if(group.guests, is_gpu);
+  }
+}
 
 /// Leaves the peers that take the shape and have a rival, and measures those as rows of their own too.
 void settle_peers(Plan& plan, Group& group, const Args& args) {
@@ -193,13 +213,21 @@ void settle_peers(Plan& plan, Group& group, const Args& args) {
 /// Adds a group, leaving out the kernels that do not take the shape.
 Status add_group(Plan& plan, Group group, bool with_peers) {
   FULCRUM_TRY(const Args args, ops::resolve(*group.op, group.shape));
-  if (group.baseline) {
+  const auto has_dtype = [&](const Kernel& kernel) {
+    return backends::takes_dtype(kernel, *group.op, group.shape.dtype);
+  };
+  std::erase_if(group.kernels, std::not_fn(has_dtype));
+  std::erase_if(group.peers, std::not_fn(has_dtype));
+  std::erase_if(group.guests,
+                [&](const Kernel& kernel) { return !has_dtype(kernel) || !kernel.supports(args); });
+  // A baseline of the other kind has its row where its own regime is measured.
+  if (group.baseline && is_gpu(*group.baseline) == (group.regime != Regime::host)) {
     const auto same = [&](const Kernel& kernel) { return same_kernel(kernel, *group.baseline); };
     if (std::none_of(group.kernels.begin(), group.kernels.end(), same))
       group.kernels.push_back(*group.baseline);
   }
   std::erase_if(group.kernels, [&](const Kernel& kernel) {
-    if (kernel.supports(args)) return false;
+    if (has_dtype(kernel) && kernel.supports(args)) return false;
     plan.not_measured.push_back(
         {row_of(group, kernel).row(), "the kernel does not take this shape", "", Code::unsupported});
     return true;
@@ -209,23 +237,14 @@ Status add_group(Plan& plan, Group group, bool with_peers) {
   // The same call in two roles of a suite is measured once.
   for (Group& known : plan.groups) {
     const bool same = known.op == group.op && known.shape == group.shape && known.inputs == group.inputs &&
-                      known.regime == group.regime && known.cache == group.cache;
+                      known.regime == group.regime && known.reuse == group.reuse &&
+                      known.path == group.path && known.cache == group.cache;
     if (!same || group.roles.empty()) continue;
     known.roles.insert(known.roles.end(), group.roles.begin(), group.roles.end());
     return {};
   }
   plan.groups.push_back(std::move(group));
   return {};
-}
-
-Result<ops::InputTexts> chosen_inputs(const Options& options, const ops::Op& op) {
-  ops::InputTexts inputs;
-  for (const std::string& text : options.list("input")) {
-    FULCRUM_TRY(auto input, ops::parse_input(text));
-    inputs.insert_or_assign(std::move(input.first), std::move(input.second));
-  }
-  FULCRUM_CHECK(ops::check_inputs(op, inputs));
-  return inputs;
 }
 
 Status plan_op(Plan& plan, const Options& options, const ops::Op& op) {
@@ -237,36 +256,70 @@ Status plan_op(Plan& plan, const Options& options, const ops::Op& op) {
 
 }  // namespace
 
+Result<ops::InputTexts> chosen_inputs(const Options& options, const ops::Op& op) {
+  ops::InputTexts inputs;
+  for (const std::string& text : options.list("input")) {
+    FULCRUM_TRY(auto input, ops::parse_input(text));
+    inputs.insert_or_assign(std::move(input.first), std::move(input.second));
+  }
+  FULCRUM_CHECK(ops::check_inputs(op, inputs));
+  return inputs;
+}
+
 Status plan_shapes(Plan& plan, const Options& options, const ops::Op& op, const std::vector<Shape>& shapes,
                    const Group& like) {
-  FULCRUM_TRY(std::vector<Kernel> kernels, chosen_kernels(options, op));
+  FULCRUM_TRY(std::vector<Kernel> kernels, chosen_kernels(options, op, plan));
   FULCRUM_TRY(const std::vector<Kernel> peers, chosen_peers(options, op));
   if (vs_peers(options) && !options.has("backend")) leave_own_kernels(kernels);
   if (plan.suite && !options.has("backend")) leave_out_scalar(kernels);
-  FULCRUM_TRY(std::vector<Regime> regimes, chosen_regimes(options, kernels));
-  if (plan.suite && !options.has("regime") && any_gpu(kernels))
-    regimes.insert(regimes.end(), plan.suite->regimes.begin(), plan.suite->regimes.end());
-  FULCRUM_TRY(const std::vector<Cache> caches, chosen_caches(options));
   std::optional<Kernel> baseline;
   if (options.has("vs") && !vs_peers(options)) {
     FULCRUM_TRY(baseline, chosen_baseline(options.text("vs"), op));
   }
+  FULCRUM_TRY(const std::vector<Kernel> beside,
+              plan.suite || options.has("worker") ? std::vector<Kernel>{} : companions(op, kernels));
+  std::vector<Kernel> all = kernels;
+  all.insert(all.end(), beside.begin(), beside.end());
+  if (baseline) all.push_back(*baseline);
+  FULCRUM_TRY(const std::vector<RegimeChoice> regimes,
+              chosen_regimes(options, all, plan.suite ? plan.suite->regimes : std::vector<Regime>{}));
+  FULCRUM_TRY(const std::vector<Cache> caches, chosen_caches(options));
   for (const Shape& shape : shapes) {
-    for (const Regime regime : regimes) {
+    for (const RegimeChoice& choice : regimes) {
       for (const Cache cache : caches) {
-        Group group{&op, shape, regime, cache, kernels, baseline, peers, like.inputs, like.roles};
-        if (plan.suite) leave_kernels_of(regime, group.kernels);
-        FULCRUM_CHECK(add_group(plan, std::move(group), vs_peers(options)));
+        Group group{.op = &op,
+                    .shape = shape,
+                    .regime = choice.regime,
+                    .reuse = choice.reuse,
+                    .path = choice.path,
+                    .cache = cache,
+                    .kernels = choice.regime == Regime::host && !beside.empty() ? beside : kernels,
+                    .baseline = baseline,
+                    .peers = choice.regime == Regime::host ? peers : std::vector<Kernel>{},
+                    .inputs = like.inputs,
+                    .roles = like.roles};
+        settle_baseline(group, kernels);
+        leave_kernels_of(choice.regime, group.kernels);
+        FULCRUM_CHECK(add_group(plan, std::move(group), vs_peers(options) && choice.regime == Regime::host));
       }
     }
   }
   return {};
 }
 
+std::vector<Kernel> compared(const Group& group) {
+  std::vector<Kernel> list = group.guests;
+  if (!group.baseline) return list;
+  for (const Kernel& kernel : group.kernels) {
+    if (!same_kernel(kernel, *group.baseline)) list.push_back(kernel);
+  }
+  return list;
+}
+
 std::size_t Plan::cases() const {
   std::size_t count = 0;
   for (const Group& group : groups)
-    count += group.kernels.size() + (group.baseline ? group.kernels.size() - 1 : 0) + group.peers.size();
+    count += group.kernels.size() + compared(group).size() + group.peers.size();
   return count;
 }
 
@@ -314,6 +367,8 @@ Measurement row_of(const Group& group, const Kernel& kernel) {
   row.variant = kernel.variant();
   row.shape = group.shape;
   row.regime = group.regime;
+  if (group.regime == Regime::reuse) row.reuse = group.reuse;
+  row.path = group.path;
   row.cache = group.cache;
   return row;
 }

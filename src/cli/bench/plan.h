@@ -26,9 +26,13 @@ struct Group {
   const ops::Op* op = nullptr;
   Shape shape;  // complete
   Regime regime = Regime::host;
+  std::int64_t reuse = 1;  // regime reuse: calls per transfer
+  std::string path = {};   // regimes whose operands travel: how
   Cache cache = Cache::warm;
   std::vector<backends::Kernel> kernels;     // the baseline last, when it was not asked for by itself
   std::optional<backends::Kernel> baseline;  // --vs
+  std::vector<backends::Kernel>
+      guests;                           // compared with a GPU baseline; their rows are in the group of `host`
   std::vector<backends::Kernel> peers;  // --vs peers: each against the best of `rivals`; in `kernels` too
   ops::InputTexts inputs;               // described inputs; the others are drawn
   std::vector<Role> roles;              // in the plan's suite; empty without one
@@ -37,6 +41,9 @@ struct Group {
 /// The kernels of ours that a peer may be held against: on one thread or on several like it, in its precision where
 /// there is one.
 std::vector<backends::Kernel> rivals(const Group& group, const backends::Kernel& peer);
+
+/// The kernels that are compared with the baseline.
+std::vector<backends::Kernel> compared(const Group& group);
 
 struct Plan {
   std::vector<Group> groups;
@@ -50,6 +57,9 @@ Result<Plan> make_plan(const Options& options);
 /// Adds the op on these shapes, in every regime and cache state asked for; inputs and roles are those of `like`.
 Status plan_shapes(Plan& plan, const Options& options, const ops::Op& op, const std::vector<Shape>& shapes,
                    const Group& like);
+
+/// Described inputs from --input.
+Result<ops::InputTexts> chosen_inputs(const Options& options, const ops::Op& op);
 
 /// Names that --suite takes: `all`, the categories of ops, and the suites shipped.
 Names suite_names();

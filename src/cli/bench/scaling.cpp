@@ -138,14 +138,21 @@ std::vector<Family> families(const std::vector<std::pair<std::string, const Meas
   std::vector<Family> list;
   std::vector<std::string> keys;
   for (const auto& [name, row] : rows) {
-    const std::string key = fmt::format("{} {} {} {}", name, row->name(), fulcrum::to_string(row->regime),
-                                        fulcrum::to_string(row->cache));
+    const std::string key =
+        fmt::format("{} {} {} {} {} {}", name, row->name(), fulcrum::to_string(row->regime), row->path,
+                    row->reuse, fulcrum::to_string(row->cache));
     auto found = std::find(keys.begin(), keys.end(), key) - keys.begin();
     if (found == static_cast<std::ptrdiff_t>(keys.size())) {
       keys.push_back(key);
-      const std::string state =
-          row->cache == Cache::warm ? "" : ", " + std::string(fulcrum::to_string(row->cache));
-      list.push_back({name.empty() ? fmt::format("{} ({})", row->name(), fulcrum::to_string(row->cache))
+      std::string state = row->cache == Cache::warm ? "" : ", " + std::string(fulcrum::to_string(row->cache));
+      std::string regime;  // said where it is not the only one a kernel can have
+      if (row->regime != Regime::host) regime = std::string(fulcrum::to_string(row->regime));
+      if (row->regime == Regime::reuse) regime += fmt::format("={}", row->reuse);
+      if (!row->path.empty()) regime += " " + row->path;
+      if (!regime.empty()) state += ", " + regime;
+      const std::string cache =
+          fmt::format("{}{}{}", fulcrum::to_string(row->cache), regime.empty() ? "" : ", ", regime);
+      list.push_back({name.empty() ? fmt::format("{} ({})", row->name(), cache)
                                    : fmt::format("{} ({}/{}{})", name, row->backend, row->variant, state),
                       {}});
     }

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/bench/journal.h"
+#include "cli/bench/regimes.h"
+#include "cli/bench/shapes.h"
 
 namespace fulcrum::cli {
 namespace {
@@ -60,7 +62,7 @@ std::vector<std::string> worker_command(const std::string& program, const Group&
                                     "--variant",
                                     std::string(kernel.variant()),
                                     "--regime",
-                                    std::string(to_string(group.regime)),
+                                    RegimeChoice{group.regime, group.reuse, ""}.text(),
                                     "--cache",
                                     std::string(to_string(group.cache)),
                                     "--budget",
@@ -68,6 +70,8 @@ std::vector<std::string> worker_command(const std::string& program, const Group&
                                     "--precision",
                                     fmt::format("{}", config.precision),
                                     "--worker"};
+  if (!group.path.empty()) words.insert(words.end(), {"--path", group.path});
+  if (config.instrumented) words.emplace_back("--instrumented");
   for (const auto& [name, text] : group.inputs) {
     words.emplace_back("--input");
     words.push_back(fmt::format("{}={}", name, text));
@@ -86,14 +90,34 @@ Result<Measurement> run_worker(const std::vector<std::string>& command, const Pr
   }
 }
 
-Result<Exit> work(const Options& options, Context& context) {
+/// Nothing here asks the backend whether it is available before the clock runs.
+static Result<Measurement> first_call(const Options& options) {
+  FULCRUM_TRY(const ops::Op* op, ops::find(options.positionals().at(0)));
+  FULCRUM_TRY(const std::vector<Shape> shapes, chosen_shapes(options, *op));
+  Group group{.op = op, .shape = shapes.at(0)};
+  FULCRUM_TRY(group.inputs, chosen_inputs(options, *op));
+  FULCRUM_TRY(ops::Problem problem, problem_of(group));
+  measure::Config config;
+  if (options.has("path")) config.path = options.list("path").at(0);
+  return measure::first_call(options.list("backend").at(0), options.list("variant").at(0), problem, config);
+}
+
+static Result<Measurement> one_case(const Options& options, Context& context) {
   FULCRUM_TRY(const Plan plan, make_plan(options));
   const Group& group = plan.groups[0];
   FULCRUM_TRY(ops::Problem problem, problem_of(group));
   measure::Config config = config_of(options, context);
   config.regime = group.regime;
+  config.path = group.path;
+  config.reuse = group.reuse;
   config.cache = group.cache;
-  FULCRUM_TRY(const Measurement row, measure::run(group.kernels[0], problem, config));
+  config.instrumented = options.has("instrumented");
+  return measure::run(group.kernels[0], problem, config);
+}
+
+Result<Exit> work(const Options& options, Context& context) {
+  const bool first = options.has("regime") && options.list("regime").at(0) == to_string(Regime::first_call);
+  FULCRUM_TRY(const Measurement row, first ? first_call(options) : one_case(options, context));
   for (const Json& line : case_lines(row, {})) context.write_output(json_text(line) + "\n");
   return Exit::ok;
 }

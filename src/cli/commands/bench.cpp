@@ -10,6 +10,7 @@
 #include "cli/bench/kernels.h"
 #include "cli/bench/output.h"
 #include "cli/bench/plan.h"
+#include "cli/bench/regimes.h"
 #include "cli/bench/workers.h"
 
 namespace fulcrum::cli {
@@ -22,7 +23,7 @@ Names names() {
 }
 
 // Options that mean something for only one of the two things bench measures.
-constexpr std::string_view kForOps[] = {"shape", "backend",   "variant", "regime",  "cache", "vs",
+constexpr std::string_view kForOps[] = {"shape", "backend",   "variant", "regime",  "path",  "cache", "vs",
                                         "suite", "processes", "ledger",  "scaling", "input", "row"};
 constexpr std::string_view kForCommands[] = {"warmup", "prepare", "parameter-scan", "ignore-failure"};
 
@@ -99,7 +100,9 @@ Command bench() {
           "Every kernel is checked against the reference before it is timed. A row stops when "
           "the interval of its median is narrow enough, or when its budget is spent; the table "
           "says which. `ceiling` is the share of the rate that `fulcrum machine` measured for "
-          "the memory level holding the data. Every sample goes to a run record while measuring, "
+          "the memory level holding the data. No GPU time stands alone: where only GPU kernels are "
+          "chosen, the best CPU kernels of the op are measured beside them, and `vs CPU` says how "
+          "the medians compare (--vs gives an interval). Every sample goes to a run record while measuring, "
           "so that an interrupted run can go on with --resume.",
       .positionals = {{.name = "OP",
                        .help = "an op; `fulcrum ops` lists them",
@@ -127,10 +130,23 @@ Command bench() {
             .open = true},
            {.name = "regime",
             .value = "NAME",
-            .help = "where the data is before and after a call; CPU backends know host only",
+            .help =
+                "where the data is before and after a call: host for CPU kernels; for GPU kernels roundtrip, "
+                "resident, reuse=K (K calls per transfer), managed or first_call (default: roundtrip and "
+                "resident)",
             .list = true,
-            .choices = names<Regime>,
-            .what = "regime"},
+            .choices = regime_names,
+            .what = "regime",
+            .open = true},
+           {.name = "path",
+            .value = "NAME",
+            .help =
+                "how operands travel between host and GPU; several are measured beside each other (default: "
+                "the one that the backend chooses)",
+            .list = true,
+            .choices = path_names,
+            .what = "path",
+            .open = true},
            {.name = "cache",
             .value = "STATE",
             .help = "warm or cold caches (default: warm)",
@@ -175,7 +191,9 @@ Command bench() {
             .kind = Kind::count,
             .fallback = "1",
             .at_least = 1},
-           {.name = "ledger", .help = "split GPU calls into their phases", .kind = Kind::flag},
+           {.name = "ledger",
+            .help = "split GPU calls into their phases: bare and traced processes in turn, both times shown",
+            .kind = Kind::flag},
            {.name = "scaling",
             .help = "measure all standard sizes (or every --shape, or the sweeps of a suite) and fit how "
                     "time grows",
@@ -217,6 +235,10 @@ Command bench() {
            {.name = "worker",
             .help = "measure one case and print its lines",
             .kind = Kind::flag,
+            .hidden = true},
+           {.name = "instrumented",
+            .help = "with --worker: trace the calls for the ledger",
+            .kind = Kind::flag,
             .hidden = true}},
       .user_command =
           "a command to time, run directly without a shell; several, each after its own --, are "
@@ -226,6 +248,8 @@ Command bench() {
                     "one size on two backends"},
                    {"fulcrum bench dot --scaling --cache warm,cold",
                     "how time grows with size, data in cache and not"},
+                   {"fulcrum bench vec_add --backend cuda --regime roundtrip,reuse=16 --ledger",
+                    "a GPU beside the best CPU kernels, and where its time goes"},
                    {"fulcrum bench sigmoid --shape n=100000 --vs peers",
                     "our best against Eigen, oneDNN and whatever else has the op"},
                    {"fulcrum bench --suite production", "a suite: flags, targets, claims, and what to do"},

@@ -4,6 +4,7 @@
 // What this machine has, what works, and what to install or allow: one line a topic, in plain words.
 #include <fmt/format.h>
 #include <fulcrum/backends.h>
+#include <fulcrum/backends/device.h>
 #include <fulcrum/machine.h>
 #include <fulcrum/report.h>
 #include <unistd.h>
@@ -99,10 +100,22 @@ void look_at_libraries(Findings& out) {
   }
 }
 
+/// The backend of a GPU, working or not; null: its module is not here.
+const backends::Backend* gpu_backend() {
+  for (const backends::Backend* backend : backends::all()) {
+    if (backend->kind() == "gpu") return backend;
+  }
+  return nullptr;
+}
+
 void look_at_backends(Findings& out) {
+  const bool gpu_here = look_for_gpu().on_bus;
   for (const backends::Backend* backend : backends::all()) {
     const bool works = backend->available();
-    out.push_back({fmt::format("backend {}", backend->name()), works ? State::fine : State::missing,
+    // Without a GPU there is nothing to repair.
+    const bool wanted = backend->kind() != "gpu" || gpu_here;
+    out.push_back({fmt::format("backend {}", backend->name()),
+                   works ? State::fine : (wanted ? State::missing : State::note),
                    works ? fmt::format("works, {} kernels", backend->kernels().size()) : "not available",
                    works ? "" : backend->why_not()});
   }
@@ -111,12 +124,30 @@ void look_at_backends(Findings& out) {
   }
 }
 
+/// Facts of a device that works, and what may disturb measurements on it.
+Finding gpu_at_work(const backends::Backend& backend) {
+  const Json facts = backend.describe();
+  const Json state = backends::device_state(backend);
+  std::string text = facts.value("name", "a GPU");
+  text +=
+      fmt::format(", compute capability {}, {} SMs, {}, L2 {}", facts.value("compute_capability", "unknown"),
+                  facts.value("sms", 0), human_bytes(facts.value("memory_bytes", 0.0)),
+                  human_bytes(facts.value("l2_bytes", 0.0)));
+  const std::string driver = state.value("driver", "");
+  text += fmt::format("; driver {}for CUDA {}, module built with {}", driver.empty() ? "" : driver + " ",
+                      facts.value("driver_version", "unknown"), facts.value("runtime_version", "unknown"));
+  const auto others = state.value("other_processes", std::int64_t{0});
+  if (others == 0) return {"gpu", State::fine, text};
+  return {"gpu", State::note, text,
+          fmt::format("other processes use it ({}): their work is in your times", others)};
+}
+
 void look_at_gpu(Findings& out) {
   const GpuPresence gpu = look_for_gpu();
-  const auto all = backends::all();
-  const bool module =
-      std::any_of(all.begin(), all.end(), [](const auto* backend) { return backend->kind() == "gpu"; });
-  if (!gpu.on_bus) {
+  const backends::Backend* backend = gpu_backend();
+  if (backend && backend->available()) {
+    out.push_back(gpu_at_work(*backend));
+  } else if (!gpu.on_bus) {
     out.push_back(
         {"gpu", State::note, "none found", "everything works without one, against device profiles"});
   } else if (gpu.driver.empty()) {
@@ -125,11 +156,31 @@ void look_at_gpu(Findings& out) {
   } else if (!gpu.device_file) {
     out.push_back({"gpu", State::missing, fmt::format("driver {}, but no /dev/nvidia0", gpu.driver),
                    "in a container: start it with --gpus all"});
-  } else if (!module) {
+  } else if (!backend) {
     out.push_back({"gpu", State::missing, fmt::format("driver {}, and no backend for it", gpu.driver),
                    "put libfulcrum_cuda.so beside the program, or into FULCRUM_MODULE_PATH"});
   } else {
-    out.push_back({"gpu", State::fine, fmt::format("driver {}", gpu.driver)});
+    out.push_back({"gpu", State::missing, fmt::format("driver {}, and the backend cannot use it", gpu.driver),
+                   backend->why_not()});
+  }
+}
+
+/// NVIDIA's libraries, where a device could use them.
+void look_at_gpu_libraries(Findings& out) {
+  const backends::Backend* backend = gpu_backend();
+  if (!backend || !backend->available()) return;
+  const Json list = backend->describe().value("libraries", Json::object());
+  for (const auto& [name, entry] : list.items()) {
+    const std::string topic = fmt::format("library {}", name);
+    const std::string path = entry.value("path", "");
+    const std::string version = entry.value("version", "");
+    if (path.empty()) {
+      out.push_back({topic, State::missing,
+                     fmt::format("not found; off without it: {}", entry.value("off", "")),
+                     fmt::format("{} ({})", entry.value("advice", ""), entry.value("why_not", ""))});
+    } else {
+      out.push_back({topic, State::fine, version.empty() ? path : fmt::format("{}, {}", version, path)});
+    }
   }
 }
 
@@ -205,6 +256,7 @@ Result<Exit> run(const Options&, Context& context) {
   look_at_backends(findings);
   look_at_libraries(findings);
   look_at_gpu(findings);
+  look_at_gpu_libraries(findings);
   look_at_permissions(findings);
   look_at_data(context, findings);
   show(findings, context);

@@ -56,19 +56,50 @@ Result<Exit> compare(const std::vector<std::string>& names, Context& context) {
   return Exit::ok;
 }
 
-Result<Exit> measure_this(const Options& options, Context& context) {
-  FULCRUM_CHECK(data_folder());  // before the minute of measuring, not after it
+/// What was not measured this time is kept from the time before.
+void keep_other_half(const machine::ProbeConfig& config, Machine& measured) {
+  if (config.cpu && config.gpu) return;
+  const std::optional<Machine> before = machine::known();
+  if (!before) return;
+  if (!config.cpu) {
+    measured.cpu = before->cpu;
+  } else {
+    measured.gpus = before->gpus;
+    measured.driver = before->driver;
+  }
+}
+
+Result<machine::ProbeConfig> config_of(const Options& options) {
   machine::ProbeConfig config;
   config.budget_seconds = options.number("budget");
+  if (!options.has("only")) return config;
+  config.cpu = options.text("only") == "cpu";
+  config.gpu = !config.cpu;
+  if (config.gpu && machine::discover_gpus().empty()) {
+    return Error{Code::environment, "there is no GPU that this program can use",
+                 "fulcrum doctor says why; without --only gpu the CPU is measured"};
+  }
+  return config;
+}
+
+Result<Exit> measure_this(const Options& options, Context& context) {
+  FULCRUM_CHECK(data_folder());  // before the minute of measuring, not after it
+  FULCRUM_TRY(machine::ProbeConfig config, config_of(options));
   config.interrupted = interrupted;
   config.progress = [&context](std::string_view what, int done, int total) {
     context.progress(fmt::format("[{}/{}] {}", done, total, what));
   };
-  FULCRUM_TRY(const Machine measured, machine::measure(config));
+  FULCRUM_TRY(Machine measured, machine::measure(config));
   if (interrupted()) {
     return Error{Code::interrupted,
                  "interrupted before every ceiling was measured; the profile was not saved",
                  "run `fulcrum machine` again"};
+  }
+  if (options.has("name")) {
+    measured.id = options.text("name");
+    if (!config.cpu) measured.name = measured.gpus.front().name;
+  } else {
+    keep_other_half(config, measured);
   }
   context.print(report::machine_text(measured, context.colour()));
   FULCRUM_CHECK(context.write_json(to_json(measured)));
@@ -96,7 +127,8 @@ Command machine() {
       .summary = "Measure what this machine can do at best, and keep it as a profile",
       .details =
           "Measures peak arithmetic, the rates of every level of memory with one and with all "
-          "threads, load latency, fork and join, and the clock. Values are those of the best "
+          "threads, load latency, fork and join, and the clock; of a GPU the rates of its memory and "
+          "L2, peak arithmetic, the cost of calls, and the link by size. Values are those of the best "
           "window; the spread is that of all windows. `bench` uses the profile to say how near a "
           "kernel comes to the ceiling above it.",
       .options = {{.name = "list", .help = "list the stored profiles", .kind = Kind::flag},
@@ -111,6 +143,16 @@ Command machine() {
                    .values = 2,
                    .choices = profile_names,
                    .open = true},
+                  {.name = "only",
+                   .value = "HALF",
+                   .help = "measure the CPU or the GPU alone; the other half of the profile stays",
+                   .choices =
+                       [] {
+                         return Names{"cpu", "gpu"};
+                       }},
+                  {.name = "name",
+                   .value = "NAME",
+                   .help = "save under this name, as the profile of a device, not of this machine"},
                   {.name = "budget",
                    .value = "SECONDS",
                    .help = "seconds to spend on measuring",
@@ -118,7 +160,8 @@ Command machine() {
                    .fallback = "45",
                    .above = true}},
       .examples = {{"fulcrum machine", "measure, save and show"},
-                   {"fulcrum machine --show this", "show what was measured"}},
+                   {"fulcrum machine --show this", "show what was measured"},
+                   {"fulcrum machine --only gpu", "measure the GPU again"}},
       .run = run,
   };
 }

@@ -68,12 +68,21 @@ Result<std::vector<backends::Kernel>> kernels_of(const ops::Op& op, bool with_pe
   return list;
 }
 
+/// Types that a pointer slot may have, the default first.
+std::vector<std::string_view> dtypes_of(const ops::Op& op, const ops::Slot& slot) {
+  if (!slot.follows_dtype) return {to_string(slot.dtype)};
+  std::vector<std::string_view> names;
+  for (const DType dtype : op.dtypes) names.push_back(to_string(dtype));
+  return names;
+}
+
 Result<Json> op_json(const ops::Op& op, const std::vector<backends::Kernel>& kernels) {
   Json json{{"name", op.name}, {"summary", op.summary}, {"category", op.category}};
   json["slots"] = Json::array();
   for (const ops::Slot& slot : op.slots) {
     Json entry{{"name", slot.name}, {"kind", kind_name(slot.kind)}};
     if (is_pointer(slot.kind)) entry["dtype"] = to_string(slot.dtype);
+    if (slot.follows_dtype) entry["dtypes"] = dtypes_of(op, slot);
     if (const std::string value = default_text(slot); !value.empty()) entry["default"] = value;
     if (!slot.choices.empty()) entry["choices"] = slot.choices;
     json["slots"].push_back(std::move(entry));
@@ -130,9 +139,9 @@ std::string details(const ops::Op& op, const std::vector<backends::Kernel>& kern
                {"default", Align::left, true},
                {"choices", Align::left, true}});
   for (const ops::Slot& slot : op.slots) {
-    const std::string type = is_pointer(slot.kind)
-                                 ? fmt::format("{} ({})", kind_name(slot.kind), to_string(slot.dtype))
-                                 : std::string(kind_name(slot.kind));
+    const std::string type = is_pointer(slot.kind) ? fmt::format("{} ({})", kind_name(slot.kind),
+                                                                 fmt::join(dtypes_of(op, slot), ", "))
+                                                   : std::string(kind_name(slot.kind));
     slots.add(
         {std::string(slot.name), type, default_text(slot), fmt::format("{}", fmt::join(slot.choices, ", "))});
   }

@@ -8,7 +8,6 @@
 #include <fulcrum/ops/half.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -68,7 +67,7 @@ double value_at(const std::byte* data, std::int64_t index, DType dtype) {
     case DType::f16:
       return float_from_half(load<std::uint16_t>(data, index));
     case DType::bf16:
-      return std::bit_cast<float>(static_cast<std::uint32_t>(load<std::uint16_t>(data, index)) << 16);
+      return float_from_bfloat(load<std::uint16_t>(data, index));
     case DType::u8:
       return load<std::uint8_t>(data, index);
     case DType::i32:
@@ -80,7 +79,52 @@ double value_at(const std::byte* data, std::int64_t index, DType dtype) {
 }
 
 double largest(DType dtype) {
-  return dtype == DType::f16 ? 65504.0 : static_cast<double>(std::numeric_limits<float>::max());
+  if (dtype == DType::f16) return 65504.0;
+  if (dtype == DType::bf16) return 0x1.FEp127;
+  return static_cast<double>(std::numeric_limits<float>::max());
+}
+
+/// Half the spacing of a 16-bit type at `value`.
+double half_ulp(DType dtype, double value) {
+  const int bits = dtype == DType::f16 ? 11 : 8, least = dtype == DType::f16 ? -14 : -126;
+  const int exponent = value == 0 || !std::isfinite(value) ? least : std::max(std::ilogb(value), least);
+  return std::ldexp(1, exponent - bits);
+}
+
+/// How much more than f32 arithmetic on the operands as they are a call may be off.
+struct Slack {
+  double share =
+      0;  // of Truth::magnitude: both factors of every product were rounded to the kernel's precision
+  bool is_16_bit =
+      false;  // the shape's type is: tensor cores cut terms off where f32 rounds, and outputs round again
+
+  bool none() const { return share == 0 && !is_16_bit; }
+};
+
+/// Hardware takes tf32 from f32 by rounding or by cutting off 13 bits; the larger error counts.
+Slack slack_of(const Op& op, DType dtype, std::string_view precision) {
+  struct Rounding {
+    std::string_view precision;
+    DType exact_for;  // operands that have it already
+    double relative;
+  };
+  constexpr Rounding kRoundings[] = {
+      {"tf32", DType::f16, 0x1p-10}, {"fp16", DType::f16, 0x1p-11}, {"bf16", DType::bf16, 0x1p-8}};
+  Slack slack;
+  slack.is_16_bit = !op.dtypes.empty() && dtype != DType::f32;
+  if (op.dtypes.empty() && !op.slots.empty()) dtype = op.slots[0].dtype;
+  for (const Rounding& rounding : kRoundings) {
+    if (rounding.precision == precision && rounding.exact_for != dtype) slack.share = 2 * rounding.relative;
+  }
+  return slack;
+}
+
+Truth loosen(Truth truth, const Slack& slack, DType dtype) {
+  truth.allowed += slack.share * truth.magnitude;
+  if (!slack.is_16_bit) return truth;
+  truth.allowed *= 2;
+  truth.allowed += half_ulp(dtype, std::abs(truth.value) + truth.allowed);
+  return truth;
 }
 
 struct Judgement {
@@ -107,6 +151,8 @@ struct SlotCheck {
   const Op& op;
   const Args& truth_args;
   const Slot& slot;
+  DType dtype;
+  Slack slack;
   int number;  // of the pointer slot
   Oracle& oracle;
   std::vector<Checked>& checked;
@@ -117,9 +163,10 @@ struct SlotCheck {
     std::vector<Truth> truth(index.size());
     op.reference(truth_args, number, index, truth.data());
     for (std::size_t i = 0; i < index.size(); ++i) {
-      const double got = value_at(data, index[i], slot.dtype);
+      const double got = value_at(data, index[i], dtype);
+      truth[i] = loosen(truth[i], slack, dtype);
       if (op.check_all) checked.push_back(Checked{number, index[i], truth[i], got});
-      const Judgement judgement = judge(truth[i], got, slot.dtype);
+      const Judgement judgement = judge(truth[i], got, dtype);
       oracle.max_error_ulp = std::max(oracle.max_error_ulp, judgement.error / ulp_of(truth[i].value));
       if (truth[i].allowed > 0) {
         oracle.max_error_share = std::max(oracle.max_error_share, judgement.error / truth[i].allowed);
@@ -166,8 +213,9 @@ bool only_inaccurate(const Oracle& oracle) {
   return !oracle.passed && oracle.detail.ends_with(kOutputsWrong);
 }
 
-Oracle Problem::check() {
+Oracle Problem::check(std::string_view precision) {
   State& state = *state_;
+  const Slack slack = slack_of(*state.op, state.shape.dtype, precision);
   Oracle oracle;
   std::string wrong;
   const auto note = [&wrong](std::string what) {
@@ -191,16 +239,18 @@ Oracle Problem::check() {
       note(fmt::format("{} has no memory: this problem is for the reference only", name));
       continue;
     }
-    const std::int64_t poisoned = pointer.shares >= 0 ? -1 : first_poisoned(bytes, pointer.slot->dtype);
+    const std::int64_t poisoned = pointer.shares >= 0 ? -1 : first_poisoned(bytes, pointer.dtype);
     if (poisoned >= 0) note(fmt::format("{}[{}] was never written", name, poisoned));
     const auto slot = static_cast<int>(p);
     const std::int64_t elements = state.op->extent(state.args, slot);
     if (elements == 0 || !state.op->reference || state.op->verify) continue;
-    SlotCheck slot_check{*state.op, state.truth_args, *pointer.slot, slot, oracle, checked};
+    SlotCheck slot_check{*state.op, state.truth_args, *pointer.slot, pointer.dtype, slack,
+                         slot,      oracle,           checked};
     note(slot_check.run(bytes.data(), elements, tensor_key(slot, state.options.seed + kSubsetSeed)));
   }
-  const bool holds =
-      !state.op->check_all_drawn_only || (state.drawn && state.options.special == Special::none);
+  const bool holds =  // norms are of f32 arithmetic, or of the one type that an op has
+      slack.none() &&
+      (!state.op->check_all_drawn_only || (state.drawn && state.options.special == Special::none));
   if (state.op->check_all && holds && !checked.empty()) note(state.op->check_all(state.truth_args, checked));
   if (state.op->verify && wrong.empty() && outputs(*state.op, state.args) > 0) {
     wrong = state.op->verify(state.args, oracle);

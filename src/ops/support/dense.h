@@ -24,17 +24,17 @@ inline double product_bound(std::int64_t k) { return static_cast<double>(k + 8) 
 inline Truth product_truth(double sum, double magnitude, double bound) {
   return Truth{.value = sum,
                .allowed = bound * magnitude + 0x1p-126,
-               .any_non_finite = std::isfinite(magnitude) && magnitude > 0x1p127};
+               .any_non_finite = std::isfinite(magnitude) && magnitude > 0x1p127,
+               .magnitude = std::isfinite(magnitude) ? magnitude : 0};
 }
 
-/// The norm of the errors against that of the sums of absolute terms, which the allowed errors carry.
-inline std::string check_norm(std::span<const Checked> checked, double bound) {
+/// The norm of the errors against that of the sums of absolute terms.
+inline std::string check_norm(std::span<const Checked> checked) {
   double error = 0;
   double scale = 0;
   for (const Checked& one : checked) {
-    const double magnitude = one.truth.allowed / bound;
     error += (one.got - one.truth.value) * (one.got - one.truth.value);
-    scale += magnitude * magnitude;
+    scale += one.truth.magnitude * one.truth.magnitude;
   }
   if (!std::isfinite(error) || !std::isfinite(scale)) return {};  // NaN and Inf were compared one by one
   const double units = scale > 0 ? std::sqrt(error / scale) / kRoundoff : 0;

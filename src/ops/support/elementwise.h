@@ -28,6 +28,9 @@ inline std::vector<std::string_view> vector_sizes() {
   return {"n=1000", "n=10000", "n=100000", "n=1000000", "n=16777216", "n=268435456"};
 }
 
+/// Element-wise calls are cut where a cache line of f32 and a vector of any instruction set ends.
+inline constexpr std::int64_t kSliceElements = 32;
+
 /// What a unary op may be off: nothing, or so many units in the last place.
 inline double exact(double) { return 0; }
 template <int kUlps>
@@ -71,6 +74,8 @@ inline Op unary() {
       .slots = {in("x", uniform(-4, 4)), out("out"), dim("n")},
       .extent = [](const Args& args, int) { return args.dim[0]; },
       .in_place = true,
+      .slice_dim = "n",
+      .slice_unit = kSliceElements,
       .split = Split{.phases = 1,
                      .pieces = [](const Args& args, int) { return divide_up(args.dim[0], kElementPiece); }},
       .default_sizes = vector_sizes(),

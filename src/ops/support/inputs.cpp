@@ -195,13 +195,17 @@ Status fill_one(Problem& problem, const std::string& name, const std::string& te
   FULCRUM_TRY(const Description description, parse_description(text));
   const std::span<std::byte> bytes = problem.buffer(target.pointer);
   const std::uint64_t key = tensor_key(target.pointer);
-  switch (target.slot->dtype) {
+  const DType dtype = dtype_of(problem.op(), target.pointer, problem.shape().dtype);
+  switch (dtype) {
     case DType::f32:
       description.word->fill(description.numbers, key,
                              {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)});
       return {};
     case DType::f16:
       store<std::uint16_t>(bytes, description, key, half_from_float);
+      return {};
+    case DType::bf16:
+      store<std::uint16_t>(bytes, description, key, bfloat_from_float);
       return {};
     case DType::u8:
       store<std::uint8_t>(bytes, description, key,
@@ -210,7 +214,7 @@ Status fill_one(Problem& problem, const std::string& name, const std::string& te
     default:
       return Error{Code::unsupported,
                    fmt::format("input {} of {} holds {}, which no description fills", name, problem.op().name,
-                               to_string(target.slot->dtype)),
+                               to_string(dtype)),
                    "leave it away"};
   }
 }

@@ -60,7 +60,8 @@ Error null_pointer(const Op& op, std::string_view name, std::int64_t elements) {
 }
 
 /// The list form: tables of pointers and their lengths.
-Status check_lists(const Op& op, const Args& args, int length_slot, std::vector<Region>& regions) {
+Status check_lists(const Op& op, const Args& args, DType dtype, int length_slot,
+                   std::vector<Region>& regions) {
   const auto* lengths = args.in<std::int64_t>(length_slot);
   const std::int64_t vectors = op.extent(args, length_slot);
   if (vectors == 0) return {};
@@ -83,7 +84,8 @@ Status check_lists(const Op& op, const Args& args, int length_slot, std::vector<
     for (std::int64_t v = 0; v < vectors; ++v) {
       if (!table[v] && lengths[v] > 0) return null_pointer(op, slot.name, lengths[v]);
       regions.push_back(Region{slot.name, static_cast<const char*>(table[v]),
-                               lengths[v] * bytes_of(slot.dtype), slot.kind == SlotKind::out});
+                               lengths[v] * bytes_of(dtype_of(op, pointer, dtype)),
+                               slot.kind == SlotKind::out});
     }
   }
   if (sum != expected) {
@@ -95,20 +97,21 @@ Status check_lists(const Op& op, const Args& args, int length_slot, std::vector<
 }
 
 /// Slots that refuse NaN and Inf. All exponent bits set is how both begin.
-Status check_finite(const Op& op, const Slot& slot, const void* data, std::int64_t elements) {
+Status check_finite(const Op& op, const Slot& slot, DType dtype, const void* data, std::int64_t elements) {
   const auto refuse = [&](std::int64_t index) -> Status {
     return Error{Code::invalid_argument, fmt::format("{}[{}] of {} is not finite", slot.name, index, op.name),
                  "this input may hold neither NaN nor Inf"};
   };
-  if (slot.dtype == DType::f32) {
+  if (dtype == DType::f32) {
     const auto* values = static_cast<const float*>(data);
     for (std::int64_t i = 0; i < elements; ++i) {
       if (!std::isfinite(values[i])) return refuse(i);
     }
-  } else if (slot.dtype == DType::f16) {
+  } else if (dtype == DType::f16 || dtype == DType::bf16) {
+    const std::uint16_t exponent = dtype == DType::f16 ? 0x7C00u : 0x7F80u;
     const auto* bits = static_cast<const std::uint16_t*>(data);
     for (std::int64_t i = 0; i < elements; ++i) {
-      if ((bits[i] & 0x7C00u) == 0x7C00u) return refuse(i);
+      if ((bits[i] & exponent) == exponent) return refuse(i);
     }
   }
   return {};
@@ -116,11 +119,11 @@ Status check_finite(const Op& op, const Slot& slot, const void* data, std::int64
 
 }  // namespace
 
-Status check_pointers(const Op& op, const Args& args) {
+Status check_pointers(const Op& op, const Args& args, DType dtype) {
   std::vector<Region> regions;
   const int lengths = op.list_lengths ? op.list_lengths(args) : -1;
   if (lengths >= 0) {
-    FULCRUM_CHECK(check_lists(op, args, lengths, regions));
+    FULCRUM_CHECK(check_lists(op, args, dtype, lengths, regions));
     return check_overlaps(op, regions);
   }
   if (op.needs_prepared && !args.prepared) {
@@ -136,9 +139,10 @@ Status check_pointers(const Op& op, const Args& args) {
       if (elements > 0 && !slot.optional) return null_pointer(op, slot.name, elements);
       continue;
     }
-    if (slot.finite) FULCRUM_CHECK(check_finite(op, slot, args.ptr[number], elements));
-    regions.push_back(Region{slot.name, static_cast<const char*>(args.ptr[number]),
-                             elements * bytes_of(slot.dtype), slot.kind != SlotKind::in});
+    const DType type = dtype_of(op, number, dtype);
+    if (slot.finite) FULCRUM_CHECK(check_finite(op, slot, type, args.ptr[number], elements));
+    regions.push_back(Region{slot.name, static_cast<const char*>(args.ptr[number]), elements * bytes_of(type),
+                             slot.kind != SlotKind::in});
   }
   return check_overlaps(op, regions);
 }

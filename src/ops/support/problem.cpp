@@ -52,6 +52,8 @@ void draw_lengths(std::span<std::int64_t> lengths, std::int64_t n, std::uint64_t
   }
 }
 
+bool is_16_bit(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+
 template <class T>
 std::span<T> view(const GuardedBuffer& buffer) {
   return {reinterpret_cast<T*>(buffer.data()), static_cast<std::size_t>(buffer.bytes()) / sizeof(T)};
@@ -64,7 +66,8 @@ Status Problem::State::allocate() {
   double total_bytes = 0;
   for (const Slot& slot : op->slots) {
     if (slot.kind == SlotKind::in || slot.kind == SlotKind::out || slot.kind == SlotKind::inout) {
-      pointers.push_back(Pointer{.slot = &slot});
+      const auto number = static_cast<int>(pointers.size());
+      pointers.push_back(Pointer{.slot = &slot, .dtype = dtype_of(*op, number, shape.dtype)});
     }
   }
   std::vector<std::int64_t> bytes(pointers.size(), -1);  // -1: stays null
@@ -78,7 +81,7 @@ Status Problem::State::allocate() {
       pointers[p].shares = 0;
       continue;
     }
-    bytes[p] = elements * bytes_of(slot.dtype);
+    bytes[p] = elements * bytes_of(pointers[p].dtype);
     total_bytes += static_cast<double>(bytes[p]);
   }
   const std::int64_t free_bytes = free_memory_bytes();
@@ -106,20 +109,22 @@ void Problem::State::draw() {
   const int lengths = op->list_lengths ? op->list_lengths(args) : -1;
   for (std::size_t p = 0; p < pointers.size(); ++p) {
     const Slot& slot = *pointers[p].slot;
+    const DType dtype = pointers[p].dtype;
     if (slot.kind == SlotKind::out || pointers[p].buffer.empty()) continue;
     const auto tensor = static_cast<int>(p);
     const std::uint64_t key = tensor_key(tensor, options.seed);
     if (tensor == lengths) {
       draw_lengths(view<std::int64_t>(pointers[p].buffer), op->extent(args, 0), key);
-    } else if (slot.dtype == DType::f32 && slot.fill.kind != Fill::Kind::none) {
+    } else if (dtype == DType::f32 && slot.fill.kind != Fill::Kind::none) {
       fill(view<float>(pointers[p].buffer), slot.fill, key);
       if (!slot.finite) sprinkle(view<float>(pointers[p].buffer), options.special, tensor, key);
-    } else if (slot.dtype == DType::f16 && slot.fill.kind != Fill::Kind::none) {
+    } else if (is_16_bit(dtype) && slot.fill.kind != Fill::Kind::none) {
       const auto halves = view<std::uint16_t>(pointers[p].buffer);
       std::vector<float> values(halves.size());
       fill(values, slot.fill, key);
       if (!slot.finite) sprinkle(values, options.special, tensor, key);
-      std::transform(values.begin(), values.end(), halves.begin(), half_from_float);
+      std::transform(values.begin(), values.end(), halves.begin(),
+                     dtype == DType::f16 ? half_from_float : bfloat_from_float);
     } else {
       std::memset(pointers[p].buffer.data(), 0, pointers[p].buffer.span().size());
     }
@@ -134,6 +139,7 @@ void Problem::State::bind() {
     Pointer& owner = pointer.shares >= 0 ? pointers[static_cast<std::size_t>(pointer.shares)] : pointer;
     std::byte* data = owner.buffer.data();
     std::byte* truth_data = pointer.pristine.empty() ? data : pointer.pristine.data();
+    if (!pointer.widened.empty()) truth_data = reinterpret_cast<std::byte*>(pointer.widened.data());
     args.ptr[p] = data;
     truth_args.ptr[p] = truth_data;
     if (lengths < 0 || static_cast<int>(p) == lengths || !data) continue;
@@ -144,7 +150,7 @@ void Problem::State::bind() {
     for (const std::int64_t length : each) {
       pointer.table.push_back(data + offset_bytes);
       pointer.truth_table.push_back(truth_data + offset_bytes);
-      offset_bytes += length * bytes_of(pointer.slot->dtype);
+      offset_bytes += length * bytes_of(pointer.dtype);
     }
     args.ptr[p] = pointer.table.data();
     truth_args.ptr[p] = pointer.truth_table.data();
@@ -161,7 +167,20 @@ void Problem::State::remember() {
     if (overwritten) pointer.pristine.assign(bytes.begin(), bytes.end());
     pointer.hash = fingerprint(bytes);
   }
+  widen();
   bind();
+}
+
+/// References read f32 wherever a slot's type follows the shape: the values are the same, and one reference is enough.
+void Problem::State::widen() {
+  for (Pointer& pointer : pointers) {
+    const bool is_read = pointer.slot->kind != SlotKind::out && !pointer.buffer.empty();
+    if (!is_read || !pointer.slot->follows_dtype || !is_16_bit(pointer.dtype)) continue;
+    const auto bits = view<std::uint16_t>(pointer.buffer);
+    pointer.widened.resize(bits.size());
+    std::transform(bits.begin(), bits.end(), pointer.widened.begin(),
+                   pointer.dtype == DType::f16 ? float_from_half : float_from_bfloat);
+  }
 }
 
 Status Problem::State::prepare() {

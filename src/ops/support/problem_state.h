@@ -21,12 +21,14 @@ struct Problem::State {
 
   struct Pointer {
     const Slot* slot = nullptr;
+    DType dtype = DType::f32;  // of the elements: the slot's or the shape's
     GuardedBuffer buffer;
     std::vector<std::byte> pristine;  // a copy of data that calls overwrite
     std::vector<void*> table;         // list form: one pointer a vector
     std::vector<void*> truth_table;
-    std::uint64_t hash = 0;  // of an input that calls must not change
-    int shares = -1;         // in place: the pointer slot whose buffer this output writes to
+    std::vector<float> widened;  // what the reference reads in place of an input of the shape's 16-bit type
+    std::uint64_t hash = 0;      // of an input that calls must not change
+    int shares = -1;             // in place: the pointer slot whose buffer this output writes to
 
     bool is_output() const { return slot->kind != SlotKind::in; }
   };
@@ -36,6 +38,7 @@ struct Problem::State {
   Status allocate();
   void draw();
   void bind();
+  void widen();
   void remember();
   Status prepare();
 };

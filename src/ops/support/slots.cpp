@@ -34,6 +34,28 @@ std::string known_keys(const Op& op) {
   return fmt::format("{}", fmt::join(keys, ", "));
 }
 
+/// Types that a shape of this op may name: those of its typed slots, or those its slots have.
+std::vector<DType> known_dtypes(const Op& op) {
+  if (!op.dtypes.empty()) return op.dtypes;
+  std::vector<DType> known;
+  for (const Slot& slot : op.slots) {
+    if (is_pointer(slot.kind) && std::find(known.begin(), known.end(), slot.dtype) == known.end())
+      known.push_back(slot.dtype);
+  }
+  return known;
+}
+
+/// f32 is also what a shape says that names no type, so only ops with a choice of types can refuse it.
+Status check_dtype(const Op& op, DType dtype) {
+  const std::vector<DType> known = known_dtypes(op);
+  if (std::find(known.begin(), known.end(), dtype) != known.end()) return {};
+  if (dtype == DType::f32 && op.dtypes.empty()) return {};
+  std::vector<std::string_view> names;
+  for (const DType one : known) names.push_back(to_string(one));
+  return Error{Code::usage, fmt::format("{} has no operands of type {}", op.name, to_string(dtype)),
+               fmt::format("it has {}", fmt::join(names, ", "))};
+}
+
 Shape::Value default_of(const Slot& slot) {
   switch (slot.kind) {
     case SlotKind::real:
@@ -145,6 +167,10 @@ void settle_window(Shape& shape) {
 
 }  // namespace
 
+Slot typed(Slot slot) {
+  slot.follows_dtype = true;
+  return slot;
+}
 Slot in(std::string_view name, Fill fill, DType dtype) {
   return Slot{.kind = SlotKind::in, .name = name, .dtype = dtype, .fill = fill};
 }
@@ -185,6 +211,7 @@ Slot choice(std::string_view name, std::vector<std::string_view> choices) {
 
 Result<Shape> complete(const Op& op, const Shape& given_shape) {
   FULCRUM_CHECK(check_keys(op, given_shape));
+  FULCRUM_CHECK(check_dtype(op, given_shape.dtype));
   const Shape shape = with_window_rule(op, given_shape);
   Shape result;
   result.dtype = shape.dtype;
@@ -277,6 +304,16 @@ Shape shape_of(const Op& op, const Args& args) {
     }
   }
   return shape;
+}
+
+DType dtype_of(const Op& op, int slot, DType dtype) {
+  int pointer = 0;
+  for (const Slot& described : op.slots) {
+    if (is_pointer(described.kind) && pointer++ == slot)
+      return described.follows_dtype ? dtype : described.dtype;
+  }
+  FULCRUM_ASSERT(false && "no such pointer slot");
+  return dtype;
 }
 
 std::int64_t outputs(const Op& op, const Args& args) {

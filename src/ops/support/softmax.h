@@ -84,6 +84,7 @@ inline Op op() {
       .category = "reduction",
       .slots = {in("x", uniform(-4, 4)), out("out"), dim("rows", 1), dim("n")},
       .extent = [](const Args& args, int) { return elements(args); },
+      .slice_dim = "rows",
       .split = Split{.phases = 2, .pieces = pieces, .scratch_bytes = scratch_bytes, .combine = combine},
       .default_sizes = {"n=1000", "n=10000", "n=100000", "n=1000000", "n=16777216", "n=268435456",
                         "rows=65536,n=128", "rows=4096,n=1024", "rows=128,n=32768"},

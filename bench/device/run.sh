@@ -1,0 +1,175 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: 2026 The Fulcrum authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Everything that needs a GPU, in steps with a time limit each, writing results as it goes:
+#   bench/device/run.sh [PART...] --out DIR [--build DIR] [--seconds N] [--match TEXT]
+# Parts: conformance machine cases ledger peers sanitizer (default: all, in that order). A step that is done is not run
+# again, so that the same command goes on where it stopped; remove DIR/done/STEP to repeat one. After N seconds (500)
+# no further step begins. Ends with 0 when every step passed, 1 when one failed, 75 when steps are left.
+set -uo pipefail
+here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+root=$(readlink -f "$here/../..")
+build=$root/build
+out=
+seconds=500
+match=
+parts=()
+while (($#)); do
+  case $1 in
+    --out) out=$2; shift 2 ;;
+    --build) build=$2; shift 2 ;;
+    --seconds) seconds=$2; shift 2 ;;
+    --match) match=$2; shift 2 ;;
+    -*) echo "run.sh: unknown option $1" >&2; exit 2 ;;
+    *) parts+=("$1"); shift ;;
+  esac
+done
+[[ -n $out ]] || { sed -n '5,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+((${#parts[@]})) || parts=(conformance machine cases ledger peers sanitizer)
+mkdir -p "$out"/{done,log}
+out=$(readlink -f "$out")
+build=$(readlink -f "$build")
+fulcrum=$build/bin/fulcrum
+export FULCRUM_DATA=$out/data  # the machine profile that `machine` leaves is the one that `bench` reads
+mkdir -p "$FULCRUM_DATA"
+
+began=$SECONDS
+summary=()
+failed=0
+left=0
+note() { summary+=("$(printf '%-34s %-9s %6s  %s' "$1" "$2" "$3" "$4")"); }
+
+# step NAME LIMIT COMMAND...: once, under its limit, with its output in a log.
+step() {
+  local name=$1 limit=$2
+  shift 2
+  [[ -z $match || $name == *"$match"* ]] || return 0
+  if [[ -e $out/done/$name ]]; then
+    note "$name" done - "$(cat "$out/done/$name")"
+    return 0
+  fi
+  if ((SECONDS - began + 5 > seconds)); then
+    left=$((left + 1))
+    note "$name" left - "out of time: run the same command again"
+    return 0
+  fi
+  local remaining=$((seconds - (SECONDS - began)))
+  ((limit < remaining)) || limit=$remaining
+  local start=$SECONDS code=0 log=$out/log/$name.log
+  timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 || code=$?
+  local took=$((SECONDS - start)) verdict=ok
+  case $code in
+    0) ;;
+    77) verdict=skipped ;;
+    124 | 137) verdict=timeout ;;
+    *) verdict=failed ;;
+  esac
+  local last
+  last=$(grep -v '^ *$' "$log" | tail -1 | cut -c1-100)
+  note "$name" "$verdict" "${took}s" "$last"
+  printf '%-34s %-9s %5ss  %s\n' "$name" "$verdict" "$took" "$last"
+  case $verdict in
+    ok | skipped) printf '%s after %ss' "$verdict" "$took" >"$out/done/$name" ;;
+    timeout) left=$((left + 1)) ;;
+    failed) failed=$((failed + 1)) ;;
+  esac
+  if [[ $verdict == failed ]]; then tail -15 "$log" | sed 's/^/    /'; fi
+}
+
+gtest() {  # gtest EXECUTABLE FILTER: a run in which nothing was skipped for want of a GPU
+  local text
+  text=$("$1" --gtest_brief=0 --gtest_filter="$2" 2>&1)
+  local code=$?
+  printf '%s\n' "$text"
+  if grep -q 'SKIPPED: no GPU' <<<"$text"; then return 1; fi
+  return $code
+}
+export -f gtest
+
+ops_of() { "$1" --gtest_list_tests | sed -n 's/^  [A-Za-z]*\/\([a-z0-9_]*\)_cuda_.*/\1/p' | sort -u; }
+
+part_conformance() {
+  local tests=$build/tests exe op
+  if [[ -x $tests/conformance_gpu_test ]]; then
+    step conformance-present 60 bash -c "gtest '$tests/conformance_gpu_test' 'Device.IsThere'"
+    for op in $(ops_of "$tests/conformance_gpu_test"); do
+      step "conformance-$op" 120 bash -c "gtest '$tests/conformance_gpu_test' '*/${op}_cuda_*'"
+    done
+  fi
+  for exe in "$tests"/*_gpu_test; do
+    [[ -x $exe && $exe != */conformance_gpu_test ]] || continue
+    step "tests-$(basename "$exe")" 120 bash -c "gtest '$exe' '*'"
+  done
+}
+
+part_sanitizer() {
+  local tool sanitizer op
+  sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer \
+    /usr/local/cuda*/compute-sanitizer/compute-sanitizer /opt/nvidia/*/*/compute-sanitizer 2>/dev/null | head -1)
+  if [[ -z $sanitizer ]]; then
+    note sanitizer skipped - "compute-sanitizer is not installed here"
+    return
+  fi
+  for tool in memcheck racecheck initcheck; do
+    for op in $(ops_of "$build/tests/conformance_gpu_test"); do
+      # Not ours to fix: the races and unread bytes inside the vendor's library are reported by memcheck alone.
+      [[ $tool == memcheck || $op != *matmul ]] || continue
+      step "sanitizer-$tool-$op" 90 "$sanitizer" --tool "$tool" --error-exitcode 9 --print-limit 20 \
+        "$build/tests/conformance_gpu_test" --gtest_filter="*AtAFewEdges/${op}_cuda_*"
+    done
+  done
+}
+
+part_machine() {
+  step machine 240 "$fulcrum" machine --json "$out/machine.json"
+}
+
+# Lines of cases.txt that belong to a part; an interrupted one goes on in its record. The CPU's rows have lines of their
+# own: where only the device is asked for, no CPU kernel is measured beside it.
+bench_lines() {
+  local part name limit arguments
+  while read -r part name limit arguments; do
+    [[ $part == "$1" ]] || continue
+    local record=$out/data/$name.jsonl only=
+    [[ $arguments != *'--backend cuda '* ]] || only=cuda
+    if [[ -s $record ]]; then
+      arguments="--resume $record"
+    else
+      arguments+=" --budget 1 --record $record"
+    fi
+    # shellcheck disable=SC2086  # words of the list are arguments
+    step "$name" "$limit" env FULCRUM_FORCE_BACKEND=$only "$fulcrum" bench $arguments --json "$out/$name.json"
+  done <"$here/cases.txt"
+}
+
+part_cases() { bench_lines cases; }
+
+part_ledger() {
+  [[ ! -x $build/bin/ledger_check ]] || step ledger-check 120 "$build/bin/ledger_check" "$out/ledger_check.json"
+  bench_lines ledger
+}
+
+part_peers() {
+  local group
+  if ! python3 -c 'import torch' 2>/dev/null; then
+    note peers skipped - "python3 here has no torch"
+    return
+  fi
+  mkdir -p "$out/peers"
+  for group in stream reduce rows matmul linear cosine roundtrip; do
+    step "peers-$group" 120 python3 "$root/bench/peers/torch_peers.py" --group "$group" \
+      --json "$out/peers/torch-$group.json"
+  done
+}
+
+for part in "${parts[@]}"; do
+  declare -F "part_$part" >/dev/null || { echo "run.sh: no part $part" >&2; exit 2; }
+  "part_$part"
+done
+
+printf '\n%-34s %-9s %6s  %s\n' step outcome time 'last line'
+printf '%s\n' "${summary[@]}"
+printf '%d failed, %d left, %d s\n' "$failed" "$left" $((SECONDS - began))
+((failed == 0)) || exit 1
+((left == 0)) || exit 75

@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows into the page: one table a machine, the fastest variant of each kind of row, its peer and the CPU beside it.
+#include "page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace fulcrum::results {
+namespace {
+
+constexpr std::string_view kHead =
+    R"(<!-- Made by `cmake --build build --target results` from the files in results/. Do not edit. -->
+# Results
+
+Measured figures, each from a file in `results/<machine>/` as the program wrote it. Times are medians of one call with
+the 95 % interval of the median. *device* is the time on the device alone, from replays of a recorded batch. *ceiling*
+is the share of what `fulcrum machine` measured as the limit of that memory level, link or precision. *peer* is the
+fastest library measured on the same machine, shape, type and regime: device time beside device time, calls beside
+calls; above 1 x ours is faster. *CPU* is our fastest row on the host's cores. Rows marked *stale* were measured with
+a kernel that has changed since. Where a row has several variants, the fastest is shown with its name.
+)";
+
+std::string shown(const Estimate& seconds) {
+  if (seconds.median <= 0) return "";
+  return fmt::format("{} [{}, {}]", human_seconds(seconds.median), human_seconds(seconds.ci_low),
+                     human_seconds(seconds.ci_high));
+}
+
+/// What a row is judged by: time on the device where it is known.
+double judged(const Measurement& row) {
+  return row.device_seconds ? row.device_seconds->median : row.seconds.median;
+}
+
+std::string regime_of(const Measurement& row) {
+  std::string text(to_string(row.regime));
+  if (row.regime == Regime::reuse) text += fmt::format("={}", row.reuse);
+  if (!row.path.empty()) text += ", " + row.path;
+  if (row.cache == Cache::cold) text += ", cold";
+  return text;
+}
+
+/// Rows that differ in nothing but the variant have the same key.
+std::string key_of(const Measurement& row) {
+  return fmt::format("{}|{}|{}|{}|{}|{}", row.op, row.shape.text(), row.precision, row.backend,
+                     regime_of(row),
+                     row.backend == "threads" || row.backend == "simd" ? "" : fmt::format("{}", row.threads));
+}
+
+bool is_ours(const Measurement& row) { return row.backend != "peers"; }
+
+std::vector<const Measurement*> fastest_variants(const Folder& folder) {
+  std::vector<const Measurement*> result;
+  std::map<std::string, std::size_t> place;
+  for (const Measurement& row : folder.rows) {
+    if (!is_ours(row) || row.stop_reason == StopReason::invalid) continue;
+    const auto [known, is_new] = place.emplace(key_of(row), result.size());
+    if (is_new) {
+      result.push_back(&row);
+    } else if (judged(row) < judged(*result[known->second])) {
+      result[known->second] = &row;
+    }
+  }
+  return result;
+}
+
+struct Beside {
+  std::string name;
+  double seconds = 0;
+  bool device = false;
+};
+
+void keep_faster(std::optional<Beside>& best, Beside other) {
+  if (other.seconds > 0 && (!best || other.seconds < best->seconds)) best = std::move(other);
+}
+
+/// The fastest peer that did the same work in the same regime: device time against device time.
+std::optional<Beside> peer_of(const Folder& folder, const Measurement& row) {
+  std::optional<Beside> best;
+  for (const Peer& peer : folder.peers) {
+    if (peer.op != row.op || peer.precision != row.precision || peer.regime != to_string(row.regime) ||
+        peer.cache != to_string(row.cache) || !(peer.shape == row.shape))
+      continue;
+    const bool device = row.device_seconds && peer.device_seconds;
+    keep_faster(best, {peer.name, device ? peer.device_seconds->median : peer.seconds.median, device});
+  }
+  if (row.regime != Regime::host) return best;
+  for (const Measurement& other : folder.rows) {
+    if (is_ours(other) || other.op != row.op || !(other.shape == row.shape) || other.cache != row.cache)
+      continue;
+    if (other.threads > row.threads && row.threads == 1) continue;  // one thread against one
+    keep_faster(best, {other.variant, other.seconds.median, false});
+  }
+  return best;
+}
+
+std::optional<Beside> cpu_of(const Folder& folder, const Measurement& row) {
+  std::optional<Beside> best;
+  if (row.regime == Regime::host) return best;
+  for (const Measurement& other : folder.rows) {
+    if (!is_ours(other) || other.regime != Regime::host || other.op != row.op || !(other.shape == row.shape))
+      continue;
+    keep_faster(best, {other.backend, other.seconds.median, false});
+  }
+  return best;
+}
+
+std::string ratio(const std::optional<Beside>& beside, const Measurement& row) {
+  if (!beside) return "";
+  const double ours = beside->device ? judged(row) : row.seconds.median;
+  return fmt::format("{} {}, {:.2f} x", beside->name, human_seconds(beside->seconds), beside->seconds / ours);
+}
+
+std::string kernel_of(const Measurement& row, SourceHash source_hash) {
+  std::string text = row.backend;
+  if (row.variant != "default") text += "/" + row.variant;
+  if (row.precision != "fp32") text += " " + row.precision;
+  if (row.threads > 1) text += fmt::format(", {} threads", row.threads);
+  const std::string now = source_hash(row.backend, row.op);
+  const bool stale = !now.empty() && !row.source_hash.empty() && now != row.source_hash;
+  return stale ? text + ", *stale*" : text;
+}
+
+void add_row(std::string& text, const Folder& folder, const Measurement& row, bool gpu,
+             SourceHash source_hash) {
+  const std::string ceiling =
+      row.ceiling ? fmt::format("{:.0f} % of {}", 100 * row.ceiling->fraction,
+                                row.ceiling->bound == "compute" ? "compute" : row.ceiling->level)
+                  : "";
+  text += fmt::format("| {} | {} | {} | {} | {} |", row.op, row.shape.text(), kernel_of(row, source_hash),
+                      regime_of(row), shown(row.seconds));
+  if (gpu) text += fmt::format(" {} |", row.device_seconds ? shown(*row.device_seconds) : "");
+  text += fmt::format(" {} | {} |", ceiling, ratio(peer_of(folder, row), row));
+  if (gpu) text += fmt::format(" {} |", ratio(cpu_of(folder, row), row));
+  text += "\n";
+}
+
+void add_ledger_check(std::string& text, const Json& document) {
+  text +=
+      "\nKnown delays put into a call, and where the ledger saw them:\n\n"
+      "| delay | phase | known | seen | error |\n|---|---|---|---|---|\n";
+  for (const Json& row : document["results"]) {
+    text += fmt::format("| {} | {} | {} | {} | {:+.1f} % |\n", row["delay"].get<std::string>(),
+                        row["phase"].get<std::string>(), human_seconds(row["known_seconds"].get<double>()),
+                        human_seconds(row["seen_seconds"].get<double>()), 100 * row["error"].get<double>());
+  }
+}
+
+void add_folder(std::string& text, const Folder& folder, SourceHash source_hash) {
+  const bool gpu = std::any_of(folder.rows.begin(), folder.rows.end(),
+                               [](const Measurement& row) { return row.regime != Regime::host; });
+  text += fmt::format("\n## {}\n\n{}{}{}. Commits: {}.\n\n", folder.name, folder.device,
+                      folder.driver.empty() ? "" : ", driver " + folder.driver,
+                      folder.measured_utc.empty() ? "" : ", profile of " + folder.measured_utc.substr(0, 10),
+                      fmt::join(folder.commits, ", "));
+  text += gpu ? "| op | shape | kernel | regime | call | device | ceiling | peer | CPU "
+                "|\n|---|---|---|---|---|---|---|---|---|\n"
+              : "| op | shape | kernel | regime | call | ceiling | peer |\n|---|---|---|---|---|---|---|\n";
+  auto rows = fastest_variants(folder);
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const Measurement* a, const Measurement* b) { return a->op < b->op; });
+  for (const Measurement* row : rows) add_row(text, folder, *row, gpu, source_hash);
+  for (const Json& check : folder.ledger_checks) add_ledger_check(text, check);
+}
+
+}  // namespace
+
+std::string page(const std::vector<Folder>& folders, SourceHash source_hash) {
+  std::string text(kHead);
+  for (const Folder& folder : folders) {
+    if (!folder.rows.empty()) add_folder(text, folder, source_hash);
+  }
+  return text;
+}
+
+}  // namespace fulcrum::results

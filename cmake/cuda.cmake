@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: 2026 The Fulcrum authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# The backend module libfulcrum_cuda.so: built where nvcc is found, loaded at run time, never linked. It carries the
+# CUDA runtime and finds every other library of NVIDIA's with dlopen.
+
+option(FULCRUM_CUDA "Build the CUDA backend where nvcc is found" ON)
+if(NOT FULCRUM_CUDA OR FULCRUM_SANITIZE OR CMAKE_CROSSCOMPILING)
+  return()
+endif()
+find_program(FULCRUM_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATH_SUFFIXES bin PATHS /usr/local/cuda)
+if(NOT FULCRUM_NVCC)
+  message(STATUS "CUDA: no nvcc, so the backend module is left out")
+  return()
+endif()
+set(CMAKE_CUDA_COMPILER ${FULCRUM_NVCC})
+set(CMAKE_CUDA_ARCHITECTURES 90-real 80-virtual)
+set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
+endif()
+if(CMAKE_CXX_COMPILER_LAUNCHER AND NOT CMAKE_CUDA_COMPILER_LAUNCHER)
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
+endif()
+enable_language(CUDA)
+set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -DNDEBUG")
+# CMake 3.25 does not know how nvcc 13 is asked for C++20.
+set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+
+file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS src/backends/cuda/*.cpp src/backends/cuda/*.cu)
+add_library(fulcrum_cuda MODULE ${cuda_sources})
+target_include_directories(fulcrum_cuda PRIVATE src include ${PROJECT_BINARY_DIR}/include)
+target_include_directories(fulcrum_cuda SYSTEM PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
+# The flags of the project that nvcc does not know go to the host compiler alone; -fmad=false is -ffp-contract=off of
+# the device: a fused result is asked for by name and only there.
+set_property(TARGET fulcrum_cuda PROPERTY COMPILE_OPTIONS
+  "$<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off;-Wall;-Wextra;-Wno-missing-field-initializers>"
+  "$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-Xcompiler=-ffp-contract=off,-Wall,-Wextra,-Wno-missing-field-initializers,-Wno-pedantic;--expt-relaxed-constexpr>")
+set_target_properties(fulcrum_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/fulcrum
+                      CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON
+                      LINKER_LANGUAGE CXX)
+find_library(FULCRUM_CUDART cudart_static HINTS ${CMAKE_CUDA_IMPLICIT_LINK_DIRECTORIES} REQUIRED)
+target_link_libraries(fulcrum_cuda PRIVATE ${FULCRUM_CUDART} Threads::Threads ${CMAKE_DL_LIBS} rt)
+install(TARGETS fulcrum_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/fulcrum)
+message(STATUS "CUDA: nvcc ${CMAKE_CUDA_COMPILER_VERSION}, backend module for ${CMAKE_CUDA_ARCHITECTURES}")

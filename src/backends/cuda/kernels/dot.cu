@@ -1,0 +1,259 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// dot on the device, in one launch. A chunk of 8192 elements is summed in fp32 in 1024 lanes and a fixed tree; chunk
+// sums are added in fp64 in groups of 2048, by index, and then the groups. The last CTA of a group adds the group, the
+// last of all adds the groups. Threads, grid and alignment change who computes, never what: the bits are the same.
+// A plan's scratch serves one call at a time: calls with the same plan on two streams at once are not allowed.
+#include <algorithm>
+#include <new>
+#include <span>
+
+#include "backends/cuda/fold.cuh"
+#include "backends/cuda/streaming.cuh"
+
+namespace fulcrum::backends::cuda::kernels {
+namespace {
+
+using namespace streaming;
+
+constexpr int kChunk = 8192;
+constexpr int kGroup = 2048;  // chunks; all of them are then loaded in one go by the CTA that adds them
+constexpr int kChunkVectors = kChunk / 4;
+static_assert(kChunkVectors == 2 * kSumLanes);
+
+struct Dot {
+  const float *a, *b;
+  float* out;
+  int64_t n, chunks, groups;
+  int run;  // chunks of a CTA, one behind the other; divides kGroup
+  double *chunk_sums, *group_sums;
+  unsigned* counters;  // of each group, then of all groups; zero between calls
+};
+
+/// Vector `at` of a chunk that has `left` elements; zeros behind the end, which change no sum.
+template <Cache kCache, bool kAligned, bool kFull>
+__device__ __forceinline__ float4 load_four(const float* chunk, int at, int left) {
+  const float* from = chunk + 4 * at;
+  if (kAligned && (kFull || 4 * at + 4 <= left)) return load<kCache>(reinterpret_cast<const float4*>(from));
+  float4 x = {};
+  if (kFull || 4 * at < left) x.x = from[0];
+  if (kFull || 4 * at + 1 < left) x.y = from[1];
+  if (kFull || 4 * at + 2 < left) x.z = from[2];
+  if (kFull || 4 * at + 3 < left) x.w = from[3];
+  return x;
+}
+
+/// Thread t of kThreads carries the lanes t, t + kThreads, ...; lane l takes the vectors l and l + 1024 of the chunk,
+/// one chain of fma through both. A batch of vectors is loaded before the first is used.
+template <int kThreads, Cache kCache, bool kAligned, bool kFull>
+__device__ __forceinline__ void accumulate(const float* a, const float* b, int left,
+                                           float (&lane)[kSumLanes / kThreads]) {
+  constexpr int kLanes = kSumLanes / kThreads, kVectors = 2 * kLanes;
+  constexpr int kBatch = kVectors < 4 ? kVectors : 4;
+  static_assert(kBatch % kLanes == 0);
+#pragma unroll 1  // a second batch in flight would cost the registers of other CTAs
+  for (int base = 0; base < kVectors; base += kBatch) {
+    float4 x[kBatch], y[kBatch];
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      const int at = static_cast<int>(threadIdx.x) + (base + i) * kThreads;
+      x[i] = load_four<kCache, kAligned, kFull>(a, at, left);
+      y[i] = load_four<kCache, kAligned, kFull>(b, at, left);
+    }
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      float& sum = lane[i % kLanes];
+      sum = __fmaf_rn(x[i].x, y[i].x, sum);
+      sum = __fmaf_rn(x[i].y, y[i].y, sum);
+      sum = __fmaf_rn(x[i].z, y[i].z, sum);
+      sum = __fmaf_rn(x[i].w, y[i].w, sum);
+    }
+  }
+}
+
+/// The sum of a chunk, known to warp 0 afterwards.
+template <int kThreads, Cache kCache, bool kAligned>
+__device__ __forceinline__ float sum_chunk(const Dot& dot, int64_t chunk, float* shared) {
+  const float* a = dot.a + chunk * kChunk;
+  const float* b = dot.b + chunk * kChunk;
+  const int64_t left = dot.n - chunk * kChunk;
+  float lane[kSumLanes / kThreads] = {};
+  if (left >= kChunk) {
+    accumulate<kThreads, kCache, kAligned, true>(a, b, kChunk, lane);
+  } else {
+    accumulate<kThreads, kCache, kAligned, false>(a, b, static_cast<int>(left), lane);
+  }
+  return fold_lanes<kThreads>(lane, shared);
+}
+
+/// Every CTA adds its chunks and goes, but for those that draw the last ticket of a group and of all groups. Four CTAs
+/// of 256 threads or one of 1024 share an SM, so that one still loads while another adds up.
+template <int kThreads, Cache kCache, bool kAligned>
+__global__ void __launch_bounds__(kThreads, 1024 / kThreads) sum_products(Dot dot) {
+  __shared__ float
+      chunk_lanes[2][kThreads];  // in turn: a warp may still read the one while others write the next
+  __shared__ double value_lanes[kThreads];
+  follow();
+
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * dot.run;
+  const int chunks = static_cast<int>(min(static_cast<int64_t>(dot.run), dot.chunks - first));
+  double sum = 0;
+  for (int i = 0; i < chunks; ++i) {
+    const double part = sum_chunk<kThreads, kCache, kAligned>(dot, first + i, chunk_lanes[i % 2]);
+    if (threadIdx.x == 0 && gridDim.x > 1) dot.chunk_sums[first + i] = part;
+    sum += part;
+  }
+  if (gridDim.x > 1) {
+    const int64_t group = first / kGroup;
+    const int64_t count = min(static_cast<int64_t>(kGroup), dot.chunks - group * kGroup);
+    if (!draws_last(dot.counters + group, static_cast<unsigned>((count + dot.run - 1) / dot.run))) return;
+    sum = fold_values<kThreads>(dot.chunk_sums + group * kGroup, count, value_lanes);
+    if (dot.groups > 1) {
+      if (threadIdx.x == 0) dot.group_sums[group] = sum;
+      if (!draws_last(dot.counters + dot.groups, static_cast<unsigned>(dot.groups))) return;
+      sum = fold_values<kThreads>(dot.group_sums, dot.groups, value_lanes);
+    }
+  }
+  if (threadIdx.x == 0) *dot.out = static_cast<float>(sum);
+}
+
+constexpr int kMostInCluster = 16;
+
+/// A few chunks, one a CTA, whose sums meet in the shared memory of the first instead of in L2. The tree is the grid's:
+/// lanes that it would add as zeros are left out.
+template <bool kAligned>
+__global__ void __launch_bounds__(1024, 1) sum_in_cluster(Dot dot) {
+  __shared__ float chunk_lanes[1024];
+  __shared__ double sums[kMostInCluster];
+  cluster_arrive();  // nobody stores into a CTA that has not started
+  follow();
+  double part = 0;
+  if (blockIdx.x < dot.chunks) part = sum_chunk<1024, Cache::kept, kAligned>(dot, blockIdx.x, chunk_lanes);
+  cluster_wait();
+  if (threadIdx.x == 0) store_in_first(sums + blockIdx.x, part);
+  cluster_arrive();
+  cluster_wait();
+  if (blockIdx.x > 0 || threadIdx.x >= 32) return;
+  double sum = threadIdx.x < gridDim.x ? sums[threadIdx.x] : 0;
+#pragma unroll
+  for (int width = kMostInCluster / 2; width > 0; width /= 2) sum += __shfl_xor_sync(0xFFFFFFFFU, sum, width);
+  if (threadIdx.x == 0) *dot.out = static_cast<float>(sum);
+}
+
+/// CTAs of the cluster that adds `chunks` chunks; 0: the device has no room for it.
+int cluster_for(int64_t chunks) {
+  if (device().major != 9 || chunks > kMostInCluster) return 0;
+  int ctas = 4;
+  while (ctas < chunks) ctas *= 2;
+  for (const auto kernel : {sum_in_cluster<true>, sum_in_cluster<false>}) {
+    cudaLaunchAttribute attributes[2] = {};
+    const cudaLaunchConfig_t config = config_of(Launch{ctas, 1024, false, ctas}, nullptr, attributes);
+    int clusters = 0;
+    if (cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess ||
+        cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) != cudaSuccess || clusters < 1) {
+      cudaGetLastError();  // not an error of the call: the grid does it
+      return 0;
+    }
+  }
+  return ctas;
+}
+
+/// Up to two chunks are one CTA's: their sum needs no tree, so it is what the grid would compute.
+constexpr int64_t kAlone = 2;
+
+struct Plan {
+  Scratch scratch;
+  Dot dot;  // but for the operands
+  int cluster = 0;
+};
+
+fulcrum_status fill(const fulcrum_args& a, Plan& plan) {
+  Dot& dot = plan.dot;
+  dot = Dot{.n = a.dim[0]};
+  dot.chunks = divide_up(dot.n, kChunk);
+  dot.groups = divide_up(dot.chunks, kGroup);
+  if (dot.chunks <= kAlone) return done();
+  plan.cluster = cluster_for(dot.chunks);
+  const size_t sums = static_cast<size_t>(dot.chunks + dot.groups) * sizeof(double);
+  const size_t counters = static_cast<size_t>(dot.groups + 1) * sizeof(unsigned);
+  FULCRUM_STATUS(plan.scratch.take(sums + counters));
+  dot.chunk_sums = plan.scratch.as<double>();
+  dot.group_sums = dot.chunk_sums + dot.chunks;
+  dot.counters = reinterpret_cast<unsigned*>(dot.group_sums + dot.groups);
+  FULCRUM_CUDA(cudaMemsetAsync(dot.counters, 0, counters, stream_of(nullptr)));
+  FULCRUM_CUDA(cudaStreamSynchronize(stream_of(nullptr)));
+  return done();
+}
+
+fulcrum_status make_plan(const fulcrum_kernel*, const fulcrum_args* a, void** plan) {
+  auto* made = new (std::nothrow) Plan;
+  if (made == nullptr) return failed(FULCRUM_OUT_OF_MEMORY, "the plan of dot");
+  const fulcrum_status status = fill(*a, *made);
+  if (status.code != FULCRUM_OK) {
+    delete made;
+    return status;
+  }
+  *plan = made;
+  return status;
+}
+
+void drop(void* plan) { delete static_cast<Plan*>(plan); }
+
+bool is_aligned(const float* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
+
+using Kernel = void (*)(Dot);
+
+/// Many threads on each chunk while every SM has at most one, where only the round trip counts; small CTAs, of which
+/// several share an SM, beyond.
+Kernel choose(const Dot& dot, bool wide) {
+  const bool aligned = is_aligned(dot.a) && is_aligned(dot.b);
+  if (!aligned) return wide ? sum_products<1024, Cache::kept, false> : sum_products<256, Cache::kept, false>;
+  if (wide) return sum_products<1024, Cache::kept, true>;
+  const bool once = 8 * dot.n > device().l2_bytes;
+  return once ? sum_products<256, Cache::once, true> : sum_products<256, Cache::kept, true>;
+}
+
+enum class Way { grid, programmatic, cluster };
+
+/// kRun chunks a CTA, where there are more than that: a single CTA adds them one by one, which for three and more is
+/// another order than the tree's.
+template <int kRun, Way kWay>
+fulcrum_status run(const fulcrum_args* a, void* stream, int64_t count) {
+  const Plan& plan = *static_cast<const Plan*>(a->plan);
+  Dot dot = plan.dot;
+  dot.a = a->in<float>(0), dot.b = a->in<float>(1), dot.out = a->out<float>(2);
+  if (kWay == Way::cluster && plan.cluster > 0) {
+    const bool aligned = is_aligned(dot.a) && is_aligned(dot.b);
+    return launch(aligned ? sum_in_cluster<true> : sum_in_cluster<false>,
+                  Launch{plan.cluster, 1024, false, plan.cluster}, stream, count, dot);
+  }
+  dot.run = dot.chunks <= kAlone ? static_cast<int>(kAlone) : dot.chunks <= kRun ? 1 : kRun;
+  const int64_t ctas = std::max<int64_t>(1, divide_up(dot.chunks, dot.run));
+  const bool wide = dot.n > kChunk / 4 && ctas <= device().sms;
+  const Launch shape{ctas, wide ? 1024 : 256, kWay == Way::programmatic};
+  return launch(choose(dot, wide), shape, stream, count, dot);
+}
+
+template <int kRun, Way kWay>
+fulcrum_kernel make_kernel(const char* variant) {
+  return fulcrum_kernel{.variant = variant,
+                        .level = 1,
+                        .isa = isa,
+                        .supports = kWay == Way::grid ? nullptr : can_follow,
+                        .plan = make_plan,
+                        .drop = drop,
+                        .run = run<kRun, kWay>};
+}
+
+}  // namespace
+
+std::span<const fulcrum_kernel> dot() {
+  static const fulcrum_kernel kernels[] = {
+      make_kernel<1, Way::grid>("default"), make_kernel<2, Way::grid>("run2"),
+      make_kernel<4, Way::grid>("run4"), make_kernel<1, Way::cluster>("cluster"),
+      make_kernel<1, Way::programmatic>("programmatic")};
+  return kernels;
+}
+
+}  // namespace fulcrum::backends::cuda::kernels

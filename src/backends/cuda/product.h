@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A matrix product with the way it is done settled: the library's proposals and our own tiles are timed once per
+// shape, on scratch operands, and the fastest is kept for the life of the process. The kernels of matmul and
+// batched_matmul are made of these.
+#pragma once
+
+#include "backends/cuda/blas_lt.h"
+
+namespace fulcrum::backends::cuda {
+
+/// How a product is done.
+struct Route {
+  bool library = false;
+  bool fused = true;  // bias and activation inside the library's kernel; else a pass of ours follows
+  int tile = 0;       // our own kernel's
+  cublasLtMatmulAlgo_t algorithm = {};
+  std::size_t workspace_bytes = 0;
+};
+
+/// Who may be chosen: the fastest of all by timing, the library's first proposal that gives the right result, or the
+/// fastest of those that leave bias and activation to a pass of ours.
+enum class Choice : int32_t { fastest, heuristic, unfused };
+
+class Product {
+ public:
+  static fulcrum_status make(const Gemm& gemm, Precision precision, Choice choice,
+                             const GemmOperands& operands, Product** product);
+  /// Enqueues; operands aligned like those it was made for.
+  fulcrum_status run(const GemmOperands& operands, cudaStream_t stream) const;
+
+ private:
+  friend class RouteSearch;
+  fulcrum_status take(const Gemm& gemm, Precision precision, const Route& route);
+
+  Gemm gemm_;
+  Route route_;
+  std::unique_ptr<LtForm> form_;
+  Scratch workspace_, sums_;
+};
+
+}  // namespace fulcrum::backends::cuda

@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Trips as the module's table offers them: the list of paths, and one call opened on one of them.
+#include "backends/cuda/parts.h"
+#include "backends/cuda/trips/trip.h"
+
+#include <cstring>
+#include <iterator>
+#include <new>
+
+namespace fulcrum::backends::cuda {
+namespace trips {
+namespace {
+
+constexpr Path kPaths[] = {
+    {"auto", make_auto},         {"copy", make_copy},       {"graph", make_graph},
+    {"mapped", make_mapped},     {"latency", make_latency}, {"duplex", make_duplex},
+    {"pageable", make_pageable}, {"managed", make_managed}, {"managed_prefetch", make_managed_prefetch},
+};
+
+struct Opened {
+  std::unique_ptr<Trip> trip;
+  std::string detail;
+};
+
+/// Operands that are read and written, as they were before open() ran the call to time it.
+class Preserved {
+ public:
+  explicit Preserved(const Cargo& cargo) {
+    for (const Buffer& buffer : cargo.buffers) {
+      if (buffer.in && buffer.out)
+        saved_.emplace_back(buffer.host, std::string(buffer.host, buffer.host + buffer.bytes));
+    }
+  }
+  ~Preserved() {
+    for (const auto& [host, bytes] : saved_) std::memcpy(host, bytes.data(), bytes.size());
+  }
+  Preserved(const Preserved&) = delete;
+  Preserved& operator=(const Preserved&) = delete;
+
+ private:
+  std::vector<std::pair<char*, std::string>> saved_;
+};
+
+/// A call too large for the device's memory that can be cut is passed through it in pieces instead.
+fulcrum_status open_or_cut(const Path& path, const Cargo& cargo, std::unique_ptr<Trip>& trip) {
+  trip = path.make();
+  const fulcrum_status status = trip->open(cargo);
+  const bool may_be_cut = path.make == make_copy || path.make == make_graph;
+  if (status.code != FULCRUM_OUT_OF_MEMORY || !may_be_cut || !cargo.sliceable()) return status;
+  trip = make_duplex();
+  return trip->open(cargo);
+}
+
+const char* const* paths(std::int64_t* count) {
+  static const char* names[std::size(kPaths)];
+  for (std::size_t i = 0; i < std::size(kPaths); ++i) names[i] = kPaths[i].name;
+  *count = static_cast<std::int64_t>(std::size(kPaths));
+  return names;
+}
+
+fulcrum_status open(const fulcrum_call* call, const char* name, void** trip) {
+  *trip = nullptr;
+  if (!available()) return failed(FULCRUM_UNSUPPORTED, why_not());
+  const char* const wanted = name && *name ? name : kPaths[0].name;
+  for (const Path& path : kPaths) {
+    if (std::strcmp(path.name, wanted) != 0) continue;
+    try {
+      auto opened = std::make_unique<Opened>();
+      const Cargo cargo = cargo_of(*call);
+      {
+        const Preserved preserved(cargo);
+        FULCRUM_STATUS(open_or_cut(path, cargo, opened->trip));
+      }
+      opened->detail = opened->trip->detail();
+      *trip = opened.release();
+      return done();
+    } catch (const std::bad_alloc&) {
+      return failed(FULCRUM_OUT_OF_MEMORY, "not enough host memory to prepare the trip");
+    }
+  }
+  return failed(FULCRUM_INVALID_ARGUMENT, (std::string("no path is called ") + wanted).c_str());
+}
+
+fulcrum_status run(void* trip, std::int64_t count) {
+  Trip& opened = *static_cast<Opened*>(trip)->trip;
+  for (std::int64_t i = 0; i < count; ++i) FULCRUM_STATUS(opened.once());
+  return done();
+}
+
+const char* detail(void* trip) { return static_cast<Opened*>(trip)->detail.c_str(); }
+
+void close(void* trip) { delete static_cast<Opened*>(trip); }
+
+}  // namespace
+}  // namespace trips
+
+void add_trips(fulcrum_backend& table) {
+  table.trip_paths = trips::paths;
+  table.trip_open = trips::open;
+  table.trip_run = trips::run;
+  table.trip_detail = trips::detail;
+  table.trip_close = trips::close;
+}
+
+}  // namespace fulcrum::backends::cuda

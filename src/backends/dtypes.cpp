@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// See dtypes.h.
+#include <fulcrum/backends/dtypes.h>
+
+namespace fulcrum::backends {
+namespace {
+
+/// Bytes of the operands that are there, in all of one direction: as the type says, over as f32.
+double byte_ratio(const ops::Op& op, const Args& args, DType dtype, ops::SlotKind not_counted) {
+  double typed_bytes = 0, f32_bytes = 0;
+  int pointer = -1;
+  for (const ops::Slot& slot : op.slots) {
+    const bool is_pointer = slot.kind == ops::SlotKind::in || slot.kind == ops::SlotKind::out ||
+                            slot.kind == ops::SlotKind::inout;
+    if (!is_pointer) continue;
+    ++pointer;
+    if (slot.kind == not_counted || (slot.optional && !args.ptr[pointer])) continue;
+    const auto elements = static_cast<double>(op.extent(args, pointer));
+    typed_bytes += elements * static_cast<double>(bytes_of(ops::dtype_of(op, pointer, dtype)));
+    f32_bytes += elements * static_cast<double>(bytes_of(ops::dtype_of(op, pointer, DType::f32)));
+  }
+  return f32_bytes > 0 ? typed_bytes / f32_bytes : 1;
+}
+
+}  // namespace
+
+Result<DType> dtype_of(const Kernel& kernel) { return parse_enum<DType>("dtype", kernel.dtype()); }
+
+bool takes_dtype(const Kernel& kernel, const ops::Op& op, DType dtype) {
+  return op.dtypes.empty() || kernel.dtype() == to_string(dtype);
+}
+
+Work work_of(const ops::Op& op, const Args& args, DType dtype) {
+  Work work = op.work(args);
+  if (op.dtypes.empty() || dtype == DType::f32) return work;
+  const double in = byte_ratio(op, args, dtype, ops::SlotKind::out);
+  const double out = byte_ratio(op, args, dtype, ops::SlotKind::in);
+  const double moved = work.bytes() > 0 ? (in * work.read_bytes + out * work.write_bytes) / work.bytes() : 1;
+  work.streaming_bytes *= moved;
+  work.read_bytes *= in;
+  work.link_in_bytes *= in;
+  work.write_bytes *= out;
+  work.link_out_bytes *= out;
+  return work;
+}
+
+}  // namespace fulcrum::backends

@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a call on host data is cut into pieces, and how the fastest of several ways is found: the arithmetic of the CUDA
+// module's trips, which needs no device.
+#include <gtest/gtest.h>
+
+#include "backends/cuda/trips/plan.h"
+#include "backends/cuda/trips/race.h"
+
+namespace fulcrum::backends::cuda::trips {
+namespace {
+
+float memory[4][4];
+
+/// out[n] = f(a[n], b[n]).
+struct Elementwise {
+  fulcrum_operand operands[3];
+  fulcrum_call call{};
+
+  explicit Elementwise(std::int64_t n, std::int64_t unit = 1)
+      : operands{{0, FULCRUM_IN, 4 * n, 4}, {1, FULCRUM_IN, 4 * n, 4}, {2, FULCRUM_OUT, 4 * n, 4}} {
+    for (int i = 0; i < 3; ++i) call.args.ptr[i] = memory[i];
+    call.args.dim[0] = n;
+    call.operands = operands;
+    call.operand_count = 3;
+    call.slice_dim = 0;
+    call.slice_unit = unit;
+  }
+};
+
+/// Every element once, in order, no piece empty, cuts at multiples of the unit.
+void expect_covered(const std::vector<Slice>& slices, std::int64_t length, std::int64_t unit) {
+  std::int64_t next = 0;
+  for (const Slice& slice : slices) {
+    EXPECT_EQ(slice.begin, next);
+    EXPECT_GT(slice.length, 0);
+    EXPECT_EQ(slice.begin % unit, 0);
+    EXPECT_LE(slice.length, slices.front().length) << "the first is to be the longest";
+    next += slice.length;
+  }
+  EXPECT_EQ(next, length);
+}
+
+TEST(CudaSlices, CoverTheCallOnceWhateverTheLengthAndTheUnit) {
+  for (const std::int64_t length : {1, 2, 7, 63, 64, 65, 1000, 1000003}) {
+    for (const std::int64_t unit : {1, 3, 64}) {
+      for (const std::int64_t pieces : {1, 2, 3, 8, 1000}) {
+        SCOPED_TRACE(testing::Message() << length << " in " << pieces << " by " << unit);
+        const auto slices = cut(length, unit, pieces);
+        expect_covered(slices, length, unit);
+        EXPECT_LE(static_cast<std::int64_t>(slices.size()), pieces);
+        const std::int64_t units = (length + unit - 1) / unit;
+        EXPECT_EQ(static_cast<std::int64_t>(slices.size()), std::min(pieces, units));
+        EXPECT_LT(slices.front().length - slices[slices.size() / 2].length, 2 * unit);
+      }
+    }
+  }
+}
+
+TEST(CudaSlices, OfACallHaveItsArgumentsButForTheSlicedDim) {
+  Elementwise elementwise(1000);
+  elementwise.call.args.dim[1] = 5;
+  elementwise.call.args.scalar[0].f = 0.5;
+  const Cargo cargo = cargo_of(elementwise.call);
+  const fulcrum_args args = sliced(cargo, Slice{300, 200});
+  EXPECT_EQ(args.dim[0], 200);
+  EXPECT_EQ(args.dim[1], 5);
+  EXPECT_EQ(args.scalar[0].f, 0.5);
+}
+
+TEST(CudaSlices, BeginAtLinesWhenTheCallIsLongEnough) {
+  EXPECT_EQ(grain(cargo_of(Elementwise(1 << 20).call)), 64) << "256 bytes of floats";
+  EXPECT_EQ(grain(cargo_of(Elementwise(100).call)), 1) << "there would be one piece only";
+  EXPECT_EQ(grain(cargo_of(Elementwise(1 << 20, 48).call)) % 48, 0);
+}
+
+TEST(CudaCargo, KeepsWhatGoesInAndWhatComesOutApart) {
+  const Cargo cargo = cargo_of(Elementwise(1000).call);
+  ASSERT_EQ(cargo.buffers.size(), 3u);
+  EXPECT_TRUE(cargo.buffers[0].in && !cargo.buffers[0].out);
+  EXPECT_TRUE(cargo.buffers[2].out && !cargo.buffers[2].in);
+  EXPECT_EQ(cargo.bytes(), 12000);
+  EXPECT_EQ(cargo.slice_bytes(), 12);
+  EXPECT_EQ(cargo.whole_bytes(), 0);
+  EXPECT_EQ(cargo.calls, 1) << "none given means one";
+}
+
+TEST(CudaCargo, JoinsAnOutputThatIsAlsoAnInput) {
+  Elementwise in_place(1000);
+  in_place.call.args.ptr[2] = memory[0];
+  const Cargo cargo = cargo_of(in_place.call);
+  ASSERT_EQ(cargo.buffers.size(), 2u);
+  EXPECT_TRUE(cargo.buffers[0].in && cargo.buffers[0].out);
+  EXPECT_EQ(cargo.buffers[0].slots, (std::vector<int>{0, 2}));
+  EXPECT_TRUE(cargo.sliceable());
+  fulcrum_args args{};
+  place(args, cargo.buffers[0], memory[3]);
+  EXPECT_EQ(args.ptr[0], memory[3]);
+  EXPECT_EQ(args.ptr[2], memory[3]);
+  EXPECT_EQ(args.ptr[1], nullptr);
+}
+
+TEST(CudaCargo, ReadAndWrittenByRoleIsBoth) {
+  Elementwise updated(8);
+  updated.operands[0].role = FULCRUM_INOUT;
+  const Cargo cargo = cargo_of(updated.call);
+  EXPECT_TRUE(cargo.buffers[0].in && cargo.buffers[0].out);
+}
+
+TEST(CudaCargo, IsNotCutWhereThatWouldBeWrong) {
+  EXPECT_TRUE(cargo_of(Elementwise(8).call).sliceable());
+  Elementwise undivided(8);
+  undivided.call.slice_dim = -1;
+  EXPECT_FALSE(cargo_of(undivided.call).sliceable());
+  Elementwise shared_output(8);  // every piece would write all of it
+  shared_output.operands[2].slice_bytes = 0;
+  EXPECT_FALSE(cargo_of(shared_output.call).sliceable());
+  Elementwise uneven(8);  // more bytes than units: pieces would miss some
+  uneven.operands[1].bytes += 4;
+  EXPECT_FALSE(cargo_of(uneven.call).sliceable());
+  Elementwise two_views(8);  // one memory, cut and whole
+  two_views.call.args.ptr[1] = memory[0];
+  two_views.operands[1].slice_bytes = 0;
+  EXPECT_FALSE(cargo_of(two_views.call).sliceable());
+  EXPECT_FALSE(cargo_of(Elementwise(0).call).sliceable());
+}
+
+TEST(CudaPieces, AreNotSmallerThanACopyIsWorth) {
+  EXPECT_TRUE(piece_counts(cargo_of(Elementwise(1000).call)).empty());
+  EXPECT_EQ(piece_counts(cargo_of(Elementwise(1 << 20).call)), (std::vector<std::int64_t>{2, 3, 4, 6, 8}));
+  EXPECT_EQ(piece_counts(cargo_of(Elementwise(100'000).call)), (std::vector<std::int64_t>{2, 3}));
+  const auto large = piece_counts(cargo_of(Elementwise(std::int64_t{1} << 28).call));
+  ASSERT_EQ(large.size(), 1u) << "nothing to time where a trip takes long";
+  EXPECT_EQ(large[0], (std::int64_t{12} << 28) / kLargePiece);
+  EXPECT_TRUE(piece_counts(cargo_of(Elementwise(1 << 20, 1 << 20).call)).empty()) << "one unit only";
+}
+
+TEST(CudaPieces, OfARingFitIntoItsBytes) {
+  for (const std::int64_t unit : {1, 64}) {
+    const Cargo cargo = cargo_of(Elementwise(1'000'003, unit).call);
+    for (const std::int64_t cap : {100'000, 1'000'000, 36'000'000, 100'000'000}) {
+      const std::int64_t pieces = pieces_within(cargo, cap, 3);
+      ASSERT_GE(pieces, 1) << cap;
+      const auto slices = cut(cargo.length(), unit, pieces);
+      EXPECT_LE(3 * slices.front().length * cargo.slice_bytes(), cap) << unit;
+      expect_covered(slices, cargo.length(), unit);
+    }
+    EXPECT_EQ(pieces_within(cargo, 12 * 3 * unit - 1, 3), 0) << "not one unit fits";
+    EXPECT_GT(pieces_within(cargo, 12 * 3 * unit, 3), 0);
+  }
+}
+
+TEST(CudaPieces, LeaveRoomForWhatAllOfThemNeed) {
+  Elementwise with_table(1000);
+  with_table.operands[1] = fulcrum_operand{1, FULCRUM_IN, 5000, 0};
+  const Cargo cargo = cargo_of(with_table.call);
+  ASSERT_TRUE(cargo.sliceable());
+  EXPECT_EQ(cargo.whole_bytes(), 5000);
+  EXPECT_EQ(pieces_within(cargo, 4999, 3), 0);
+  EXPECT_EQ(pieces_within(cargo, 5000 + 3 * 8 * 100, 3), 10);
+}
+
+TEST(CudaRace, IsWonByTheSmallestMedianNotByTheLuckiestRun) {
+  int runs[3] = {};
+  const int winner =
+      race(3, RaceRules{.warm_ups = 1, .rounds = 9, .seconds_each = 1e9, .hopeless = 100}, [&](int i) {
+        const int run = runs[i]++;
+        if (i == 0) return run % 4 == 3 ? 0.1 : 3.0;  // now and then very fast
+        return i == 1 ? 2.0 : 2.5;
+      });
+  EXPECT_EQ(winner, 1);
+  EXPECT_EQ(runs[0], 10);
+}
+
+TEST(CudaRace, SendsOffTheHopelessAndTheEndless) {
+  int runs[3] = {};
+  const double seconds[3] = {1e-5, 1e-4, 1.0};
+  EXPECT_EQ(race(3, RaceRules{}, [&](int i) { return ++runs[i], seconds[i]; }), 0);
+  EXPECT_EQ(runs[0], 22);
+  EXPECT_EQ(runs[1], 2) << "hopeless after the warm-ups";
+  EXPECT_EQ(runs[2], 1) << "endless at once";
+}
+
+TEST(CudaRace, StopsRunningWhoHasHadHisTime) {
+  int runs = 0;
+  EXPECT_EQ(race(1, RaceRules{.seconds_each = 0.5}, [&](int) { return ++runs, 0.2; }), 0);
+  EXPECT_EQ(runs, 3);
+}
+
+TEST(CudaRace, LeavesOutWhoFailsAndSaysWhenAllDo) {
+  int runs = 0;
+  EXPECT_EQ(race(2, RaceRules{}, [&](int i) { return i == 0 && ++runs > 5 ? -1.0 : 1e-5 + 5e-6 * i; }), 1);
+  EXPECT_EQ(race(2, RaceRules{}, [](int) { return -1.0; }), -1);
+  EXPECT_EQ(race(0, RaceRules{}, [](int) { return 1.0; }), -1);
+}
+
+}  // namespace
+}  // namespace fulcrum::backends::cuda::trips

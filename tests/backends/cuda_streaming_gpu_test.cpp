@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Streaming kernels of the CUDA module on a device, at addresses that only promise the alignment of a float: every
+// variant gives the bits of the aligned call and touches nothing around its output.
+#include <fulcrum/backends.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace fulcrum::backends {
+namespace {
+
+constexpr float kGuard = -77;
+constexpr std::int64_t kRoom = 8;  // elements before and behind an operand
+
+class CudaStreaming : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto found = find("cuda");
+    if (!found.ok()) GTEST_SKIP() << "SKIPPED: no GPU backend: " << found.error().message;
+    backend_ = *found;
+    if (!backend_->available()) GTEST_SKIP() << "SKIPPED: no GPU: " << backend_->why_not();
+  }
+
+  /// The kernels of an op that take any call of these arguments.
+  std::vector<const fulcrum_kernel*> kernels_of(std::string_view op, const fulcrum_args& args) const {
+    std::vector<const fulcrum_kernel*> result;
+    for (const fulcrum_kernel& kernel : backend_->kernels()) {
+      if (kernel.op == op && (!kernel.supports || kernel.supports(&args))) result.push_back(&kernel);
+    }
+    return result;
+  }
+
+  /// Device memory for `data`, `shift` elements past an aligned address, between guards.
+  float* place(std::span<const float> data, std::int64_t shift) {
+    std::vector<float> image(data.size() + 2 * kRoom + 4, kGuard);
+    std::copy(data.begin(), data.end(), image.begin() + kRoom + shift);
+    void* memory = nullptr;
+    const fulcrum_backend& table = backend_->table();
+    EXPECT_EQ(table.allocate(FULCRUM_MEMORY_DEVICE, 4 * image.size(), &memory).code, FULCRUM_OK);
+    EXPECT_EQ(table.copy(memory, image.data(), 4 * image.size(), nullptr).code, FULCRUM_OK);
+    EXPECT_EQ(table.stream_wait(nullptr).code, FULCRUM_OK);
+    placed_.push_back(memory);
+    return static_cast<float*>(memory) + kRoom + shift;
+  }
+
+  /// n elements at `from` and kRoom guards on each side, which must be whole.
+  std::vector<float> fetch(const float* from, std::int64_t n) {
+    std::vector<float> image(static_cast<std::size_t>(n + 2 * kRoom));
+    const fulcrum_backend& table = backend_->table();
+    EXPECT_EQ(table.copy(image.data(), from - kRoom, 4 * image.size(), nullptr).code, FULCRUM_OK);
+    EXPECT_EQ(table.stream_wait(nullptr).code, FULCRUM_OK);
+    EXPECT_EQ(std::count(image.begin(), image.begin() + kRoom, kGuard), kRoom);
+    EXPECT_EQ(std::count(image.end() - kRoom, image.end(), kGuard), kRoom);
+    return {image.begin() + kRoom, image.end() - kRoom};
+  }
+
+  void run(const fulcrum_kernel& kernel, fulcrum_args args, std::int64_t count) {
+    if (kernel.plan) {
+      ASSERT_EQ(kernel.plan(&kernel, &args, &args.plan).code, FULCRUM_OK);
+    }
+    EXPECT_EQ(kernel.run(&args, nullptr, count).code, FULCRUM_OK) << kernel.variant;
+    EXPECT_EQ(backend_->table().stream_wait(nullptr).code, FULCRUM_OK) << kernel.variant;
+    if (kernel.drop) kernel.drop(args.plan);
+  }
+
+  void TearDown() override {
+    for (void* memory : placed_) backend_->table().release(FULCRUM_MEMORY_DEVICE, memory);
+  }
+
+  const Backend* backend_ = nullptr;
+  std::vector<void*> placed_;
+};
+
+std::vector<float> values(std::int64_t n, int tensor) {
+  std::vector<float> result(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < result.size(); ++i)
+    result[i] = ops::random_uniform(ops::tensor_key(tensor), i, -1, 1);
+  return result;
+}
+
+TEST_F(CudaStreaming, SumsAreRightAtEveryAlignmentOfThreeOperands) {
+  for (const std::int64_t n : {1, 2, 3, 7, 1003, 70001}) {
+    const std::vector<float> a = values(n, 0), b = values(n, 1);
+    std::vector<float> expected(a.size());
+    for (std::size_t i = 0; i < a.size(); ++i) expected[i] = a[i] + b[i];
+    for (int shifts = 0; shifts < 64; shifts += 1 + (n > 1003) * 4) {
+      fulcrum_args args = {};
+      args.dim[0] = n, args.dim[1] = 1;
+      for (const fulcrum_kernel* kernel : kernels_of("vec_add", args)) {
+        float* first = place(a, shifts % 4);
+        const bool in_place = shifts % 4 == shifts / 16;
+        float* out = in_place ? first : place(std::vector<float>(a.size(), 0), shifts / 16);
+        args.ptr[0] = first, args.ptr[1] = place(b, shifts / 4 % 4), args.ptr[3] = out;
+        run(*kernel, args, 1);
+        ASSERT_EQ(fetch(out, n), expected) << kernel->variant << " n=" << n << " shifts=" << shifts;
+      }
+      for (void* memory : placed_) backend_->table().release(FULCRUM_MEMORY_DEVICE, memory);
+      placed_.clear();
+    }
+  }
+}
+
+TEST_F(CudaStreaming, DotHasTheSameBitsInEveryVariantAlignmentAndRun) {
+  for (const std::int64_t n : {1, 1000, 8192, 8193, 20001, 131072, 1000003, 17000000}) {
+    const std::vector<float> a = values(n, 0), b = values(n, 1);
+    float expected = 0;
+    bool is_first = true;
+    for (int shift = 0; shift < 4; ++shift) {
+      fulcrum_args args = {};
+      args.dim[0] = n;
+      args.ptr[0] = place(a, shift), args.ptr[1] = place(b, shift / 2);
+      for (const fulcrum_kernel* kernel : kernels_of("dot", args)) {
+        if (kernel->precision && std::strcmp(kernel->precision, "fp32") != 0) continue;
+        float* out = place(std::vector<float>{0}, 0);
+        args.ptr[2] = out;
+        run(*kernel, args, 3);
+        const float got = fetch(out, 1)[0];
+        if (is_first) expected = got;
+        is_first = false;
+        EXPECT_EQ(got, expected) << kernel->variant << " n=" << n << " shift=" << shift;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fulcrum::backends
