@@ -241,7 +241,8 @@ Subject Bound::subject() {
 Status Bound::check_again(bool& bits_vary) {
   bits_vary = false;
   if (!repeatable_) return {};
-  if (device_) FULCRUM_CHECK(device_->download(rotation_.sets - 1));
+  const int last_set = (next_set_ + rotation_.sets - 1) % rotation_.sets;
+  if (device_) FULCRUM_CHECK(device_->download(last_set));
   if (hash_of(operands_of(problem_, true)) == hash_) return {};
   const Oracle again = check();
   if (!again.passed && !tolerated(kernel_, again))

@@ -204,7 +204,7 @@ void add_in(const Kernel& kernel, float* memory, std::int64_t n, const std::stri
   out[n] = memory[0] = 77;
   args.ptr[0] = a;
   args.ptr[1] = b;
-  args.ptr[2] = out;
+  args.ptr[3] = out;  // slot 2 is `len`, which only lists have
   args.dim[0] = n;
   args.dim[1] = 1;
   auto trip = Trip::make(kernel, args, path);

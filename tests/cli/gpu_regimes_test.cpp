@@ -95,7 +95,7 @@ TEST(GpuRegimes, AFirstCallIsOneSampleAProcess) {
 }
 
 TEST(GpuRegimes, TheLedgerAddsUpAndStandsUnderTheTable) {
-  const Ran ran = bench(gpu_with({"--regime", "roundtrip", "--ledger", "--budget", "2"}));
+  const Ran ran = bench(gpu_with({"--regime", "roundtrip", "--ledger"}));
   ASSERT_EQ(ran.outcome.code, 0) << ran.outcome.error << ran.outcome.output;
   const Json ledger = ran.row("fakegpu", "roundtrip")["ledger"];
   ASSERT_TRUE(ledger.is_object()) << ran.document.dump(1);

@@ -140,10 +140,11 @@ TEST_P(HugeDot, SumsPastTwoToThe31) {
 
 /// Zeros, and a 20 at each place: exp(20) is a fifth of all the ones, so that a missed place shows in every output.
 TEST_P(HugeSoftmax, NormalisesPastTwoToThe31) {
+  Args args = args_for(shape());
+  if (!kernel().supports(args)) GTEST_SKIP() << "a variant for shorter rows";
   const auto x = buffer(kCount, 0), out = buffer(kCount, 0xFF);
   SKIP_WITHOUT_MEMORY(x && out);
   for (const std::int64_t place : kPlaces) put(*x, place, 20);
-  Args args = args_for(shape());
   args.ptr[0] = x->data();
   args.ptr[1] = out->data();
   ASSERT_NO_FATAL_FAILURE(run_on_device(kernel(), args));

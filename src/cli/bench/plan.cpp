@@ -149,6 +149,7 @@ Result<std::vector<Kernel>> companions(const ops::Op& op, const std::vector<Kern
     const bool own = (backend == "simd" || backend == "threads") && kernel.variant() == "default";
     if (own || backend == "cpulib") list.push_back(kernel);
   }
+  if (list.empty()) std::copy_if(all.begin(), all.end(), std::back_inserter(list), std::not_fn(is_gpu));
   return list;
 }
 
