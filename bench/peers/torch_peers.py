@@ -118,9 +118,13 @@ class Bench:
                 break
         return interval(samples)
 
-    def resident(self, op, shape, make, call, cold=False, precision="fp32", dtype="f32", variant="torch"):
+    def resident(self, op, shape, make, call, cold=False, precision="fp32", dtype="f32", variant="torch",
+                 inputs=""):
+        """`inputs`: optional ones that are there."""
         row = {"op": op, "shape": shape, "dtype": dtype, "precision": precision, "variant": variant,
                "regime": "resident", "cache": "cold" if cold else "warm"}
+        if inputs:
+            row["inputs"] = inputs
         try:
             sets = self.sets_for(make, cold)
             row["device_seconds"], row["device_calls"] = self.graph_seconds(call, sets)
@@ -167,7 +171,7 @@ def stream(b):
         "swish": lambda x, out: torch.ops.aten.silu.out(x, out=out),
         "gelu": lambda x, out: torch._C._nn.gelu(x, approximate="tanh", out=out),
     }
-    for n, cold in ((1024, False), (MI, False), (16 * MI, True), (256 * MI, True)):
+    for n, cold in ((1024, False), (10_000, False), (100_000, False), (MI, False), (16 * MI, True), (256 * MI, True)):
         b.resident("vec_add", f"n={n}",
                    lambda: (uniform(-1, 1, n, torch.float32), uniform(-1, 1, n, torch.float32),
                             torch.empty(n, device="cuda")),
@@ -180,7 +184,7 @@ def stream(b):
 
 
 def reduce(b):
-    for n, cold in ((1024, False), (100_000, False), (MI, False), (16 * MI, True), (256 * MI, True)):
+    for n, cold in ((1024, False), (10_000, False), (100_000, False), (MI, False), (16 * MI, True), (256 * MI, True)):
         b.resident("dot", f"n={n}",
                    lambda: (uniform(-1, 1, n, torch.float32), uniform(-1, 1, n, torch.float32),
                             torch.empty((), device="cuda")),
@@ -192,7 +196,7 @@ def rows(b):
              "log_softmax": lambda x, out: torch.log_softmax(x, -1, out=out)}
     for op, call in calls.items():
         # The longest row takes PyTorch a tenth of a second a call: one size less is enough to see it.
-        for n, cold in ((1024, False), (100_000, False), (MI, False), (16 * MI, True)):
+        for n, cold in ((1024, False), (10_000, False), (100_000, False), (MI, False), (16 * MI, True)):
             b.resident(op, f"rows=1,n={n}",
                        lambda: (uniform(-4, 4, (1, n), torch.float32), torch.empty((1, n), device="cuda")),
                        call, cold)
@@ -227,7 +231,7 @@ def matmul(b):
 
 
 def linear(b):
-    """Product, bias and gelu: as PyTorch's fused kernel, and as two calls."""
+    """Product and gelu, without and with a bias: as two calls, and as PyTorch's fused kernel, which wants a bias."""
     n = 1024
     for precision, dtype in PRECISIONS:
         set_tf32(precision == "tf32")
@@ -237,6 +241,10 @@ def linear(b):
             return (uniform(-1, 1, (n, n), t), uniform(-1, 1, (n, n), t), uniform(-1, 1, n, t),
                     torch.empty((n, n), dtype=t, device="cuda"), torch.empty((n, n), dtype=t, device="cuda"))
 
+        def plain_pair(x, w, bias, middle, out):
+            torch.mm(x, w, out=middle)
+            torch._C._nn.gelu(middle, approximate="tanh", out=out)
+
         def pair(x, w, bias, middle, out):
             torch.addmm(bias, x, w, out=middle)
             torch._C._nn.gelu(middle, approximate="tanh", out=out)
@@ -245,24 +253,35 @@ def linear(b):
             torch._addmm_activation(bias, x, w, use_gelu=True, out=out)
 
         shape = f"M={n},N={n},K={n},epilogue=gelu"
-        b.resident("matmul", shape, make, pair, False, precision, dtype, "torch_pair")
-        b.resident("matmul", shape, make, fused, False, precision, dtype, "torch_fused")
+        b.resident("matmul", shape, make, plain_pair, False, precision, dtype, "torch_pair")
+        b.resident("matmul", shape, make, pair, False, precision, dtype, "torch_pair", "bias")
+        b.resident("matmul", shape, make, fused, False, precision, dtype, "torch_fused", "bias")
     set_tf32(False)
 
 
 def cosine(b):
+    """The same work as ours: lengths of rows are computed in the call unless the shape promises that they are 1."""
     d = 768
-    for q, n in ((1, 1024), (1, 10000), (1, 100000), (16, 100000)):
+
+    def scores(x, t, out):
+        torch.mm(x / torch.linalg.vector_norm(x, dim=1, keepdim=True), t.T, out=out)
+        out.div_(torch.linalg.vector_norm(t, dim=1))
+
+    def scores_of_units(x, t, out):
+        torch.mm(x / torch.linalg.vector_norm(x, dim=1, keepdim=True), t.T, out=out)
+
+    cases = [(1, 1024, False), (1, 10000, False), (1, 100000, False), (16, 100000, False), (1, 100000, True)]
+    for q, n, units in cases:
         def make():
-            t = torch.nn.functional.normalize(torch.randn((n, d), device="cuda"), dim=1)
+            t = torch.randn((n, d), device="cuda")
+            if units:
+                t = torch.nn.functional.normalize(t, dim=1)
             return torch.randn((q, d), device="cuda"), t, torch.empty((q, n), device="cuda")
 
-        def scores(x, t, out):  # rows are normalised beforehand, the query is not
-            torch.mm(x / x.norm(dim=1, keepdim=True), t.T, out=out)
-
+        shape = f"Q={q},N={n},D={d}" + (",normalized=yes" if units else "")
         for precision in ("fp32", "tf32"):
             set_tf32(precision == "tf32")
-            b.resident("cosine_similarity", f"Q={q},N={n},D={d}", make, scores, False, precision)
+            b.resident("cosine_similarity", shape, make, scores_of_units if units else scores, False, precision)
     set_tf32(False)
 
 

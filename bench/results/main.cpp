@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes docs/results.md, or with --check says whether it is what the result files give.
+// Writes docs/results.md and the table of README, or with --check says whether they are what the result files give.
 //   results_page SOURCE_DIR [--check]
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -15,18 +16,31 @@ namespace {
 
 using namespace fulcrum;
 
+/// README with a fresh table between its two marks; as it is when it has none.
+std::string with_summary(const std::string& readme, const std::string& table) {
+  constexpr std::string_view kBegin = "<!-- results -->\n", kEnd = "<!-- /results -->";
+  const std::size_t begin = readme.find(kBegin), end = readme.find(kEnd);
+  if (begin == std::string::npos || end == std::string::npos || end < begin) return readme;
+  return readme.substr(0, begin + kBegin.size()) + table + readme.substr(end);
+}
+
 Result<int> run(const std::filesystem::path& root, bool check) {
   FULCRUM_TRY(const auto folders, results::read_folders(root / "results"));
-  const std::string made = results::page(folders, results::present_source_hash);
-  const auto file = root / "docs" / "results.md";
-  if (!check) {
-    FULCRUM_CHECK(write_file(file, made));
-    return 0;
+  FULCRUM_TRY(const std::string readme, read_file(root / "README.md"));
+  const std::pair<std::filesystem::path, std::string> files[] = {
+      {root / "docs" / "results.md", results::page(folders, results::present_source_hash)},
+      {root / "README.md", with_summary(readme, results::summary(folders))}};
+  for (const auto& [file, made] : files) {
+    if (!check) {
+      FULCRUM_CHECK(write_file(file, made));
+      continue;
+    }
+    FULCRUM_TRY(const std::string present, read_file(file));
+    if (present == made) continue;
+    return Error{Code::wrong_result, file.string() + " is not what the files in results/ give",
+                 "cmake --build build --target results"};
   }
-  FULCRUM_TRY(const std::string present, read_file(file));
-  if (present == made) return 0;
-  return Error{Code::wrong_result, "docs/results.md is not what the files in results/ give",
-               "cmake --build build --target results"};
+  return 0;
 }
 
 }  // namespace

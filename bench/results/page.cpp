@@ -25,12 +25,6 @@ calls; above 1 x ours is faster. *CPU* is our fastest row on the host's cores. R
 a kernel that has changed since. Where a row has several variants, the fastest is shown with its name.
 )";
 
-std::string shown(const Estimate& seconds) {
-  if (seconds.median <= 0) return "";
-  return fmt::format("{} [{}, {}]", human_seconds(seconds.median), human_seconds(seconds.ci_low),
-                     human_seconds(seconds.ci_high));
-}
-
 /// What a row is judged by: time on the device where it is known.
 double judged(const Measurement& row) {
   return row.device_seconds ? row.device_seconds->median : row.seconds.median;
@@ -46,8 +40,8 @@ std::string regime_of(const Measurement& row) {
 
 /// Rows that differ in nothing but the variant have the same key.
 std::string key_of(const Measurement& row) {
-  return fmt::format("{}|{}|{}|{}|{}|{}", row.op, row.shape.text(), row.precision, row.backend,
-                     regime_of(row),
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}", row.op, row.shape.text(), row.precision, row.backend,
+                     regime_of(row), with_bias(row),
                      row.backend == "threads" || row.backend == "simd" ? "" : fmt::format("{}", row.threads));
 }
 
@@ -57,7 +51,8 @@ std::vector<const Measurement*> fastest_variants(const Folder& folder) {
   std::vector<const Measurement*> result;
   std::map<std::string, std::size_t> place;
   for (const Measurement& row : folder.rows) {
-    if (!is_ours(row) || row.stop_reason == StopReason::invalid) continue;
+    if (!is_ours(row) || row.stop_reason == StopReason::invalid || row.ledger)
+      continue;  // those have their own table
     const auto [known, is_new] = place.emplace(key_of(row), result.size());
     if (is_new) {
       result.push_back(&row);
@@ -83,7 +78,7 @@ std::optional<Beside> peer_of(const Folder& folder, const Measurement& row) {
   std::optional<Beside> best;
   for (const Peer& peer : folder.peers) {
     if (peer.op != row.op || peer.precision != row.precision || peer.regime != to_string(row.regime) ||
-        peer.cache != to_string(row.cache) || !(peer.shape == row.shape))
+        peer.cache != to_string(row.cache) || !(peer.shape == row.shape) || peer.bias != with_bias(row))
       continue;
     const bool device = row.device_seconds && peer.device_seconds;
     keep_faster(best, {peer.name, device ? peer.device_seconds->median : peer.seconds.median, device});
@@ -115,6 +110,12 @@ std::string ratio(const std::optional<Beside>& beside, const Measurement& row) {
   return fmt::format("{} {}, {:.2f} x", beside->name, human_seconds(beside->seconds), beside->seconds / ours);
 }
 
+std::string ceiling_of(const Measurement& row) {
+  if (!row.ceiling) return "";
+  return fmt::format("{:.0f} % of {}", 100 * row.ceiling->fraction,
+                     row.ceiling->bound == "compute" ? "compute" : row.ceiling->level);
+}
+
 std::string kernel_of(const Measurement& row, SourceHash source_hash) {
   std::string text = row.backend;
   if (row.variant != "default") text += "/" + row.variant;
@@ -127,14 +128,11 @@ std::string kernel_of(const Measurement& row, SourceHash source_hash) {
 
 void add_row(std::string& text, const Folder& folder, const Measurement& row, bool gpu,
              SourceHash source_hash) {
-  const std::string ceiling =
-      row.ceiling ? fmt::format("{:.0f} % of {}", 100 * row.ceiling->fraction,
-                                row.ceiling->bound == "compute" ? "compute" : row.ceiling->level)
-                  : "";
-  text += fmt::format("| {} | {} | {} | {} | {} |", row.op, row.shape.text(), kernel_of(row, source_hash),
+  const std::string shape = row.shape.text() + (with_bias(row) ? ", with bias" : "");
+  text += fmt::format("| {} | {} | {} | {} | {} |", row.op, shape, kernel_of(row, source_hash),
                       regime_of(row), shown(row.seconds));
   if (gpu) text += fmt::format(" {} |", row.device_seconds ? shown(*row.device_seconds) : "");
-  text += fmt::format(" {} | {} |", ceiling, ratio(peer_of(folder, row), row));
+  text += fmt::format(" {} | {} |", ceiling_of(row), ratio(peer_of(folder, row), row));
   if (gpu) text += fmt::format(" {} |", ratio(cpu_of(folder, row), row));
   text += "\n";
 }
@@ -164,10 +162,68 @@ void add_folder(std::string& text, const Folder& folder, SourceHash source_hash)
   std::stable_sort(rows.begin(), rows.end(),
                    [](const Measurement* a, const Measurement* b) { return a->op < b->op; });
   for (const Measurement* row : rows) add_row(text, folder, *row, gpu, source_hash);
+  text += trip_table(folder) + ledger_table(folder);
   for (const Json& check : folder.ledger_checks) add_ledger_check(text, check);
 }
 
 }  // namespace
+
+std::string shown(const Estimate& seconds) {
+  if (seconds.median <= 0) return "";
+  return fmt::format("{} [{}, {}]", human_seconds(seconds.median), human_seconds(seconds.ci_low),
+                     human_seconds(seconds.ci_high));
+}
+
+bool with_bias(const Measurement& row) {
+  return std::find(row.flags.begin(), row.flags.end(), kWithBias) != row.flags.end();
+}
+
+std::string summary(const std::vector<Folder>& folders) {
+  struct Wanted {
+    const char *op, *shape, *dtype, *precision;
+    Regime regime;
+    const char* path = "";
+  };
+  constexpr Wanted kWanted[] = {
+      {"vec_add", "n=268435456", "f32", "fp32", Regime::resident},
+      {"gelu", "n=268435456", "f32", "fp32", Regime::resident},
+      {"dot", "n=16777216", "f32", "fp32", Regime::resident},
+      {"softmax", "n=1048576", "f32", "fp32", Regime::resident},
+      {"softmax", "n=16777216", "f32", "fp32", Regime::resident},
+      {"softmax", "rows=4096,n=1024", "f32", "fp32", Regime::resident},
+      {"matmul", "M=4096,N=4096,K=4096", "f32", "fp32", Regime::resident},
+      {"matmul", "M=4096,N=4096,K=4096", "f16", "fp16", Regime::resident},
+      {"cosine_similarity", "Q=1,N=100000,D=768", "f32", "fp32", Regime::resident},
+      {"vec_add", "n=1024", "f32", "fp32", Regime::roundtrip, "auto"},
+      {"vec_add", "n=1048576", "f32", "fp32", Regime::roundtrip, "auto"},
+  };
+  std::string text;
+  for (const Folder& folder : folders) {
+    const auto rows = fastest_variants(folder);
+    std::string lines;
+    for (const Wanted& wanted : kWanted) {
+      const auto shape = shape_from(wanted.op, wanted.shape, wanted.dtype);
+      const auto row = std::find_if(rows.begin(), rows.end(), [&](const Measurement* one) {
+        return one->op == wanted.op && shape.ok() && one->shape == *shape &&
+               one->precision == wanted.precision && one->regime == wanted.regime &&
+               one->path == wanted.path && !with_bias(*one);
+      });
+      if (row == rows.end()) continue;
+      const Measurement& m = **row;
+      lines += fmt::format("| {} | {}{} | {} | {} | {} | {} |\n", m.op, wanted.shape,
+                           m.shape.dtype == DType::f32 ? "" : fmt::format(", {}", wanted.dtype),
+                           to_string(m.regime), shown(m.device_seconds ? *m.device_seconds : m.seconds),
+                           ceiling_of(m), ratio(peer_of(folder, m), m));
+    }
+    if (lines.empty()) continue;
+    text += fmt::format(
+        "\n{}, from `results/{}/`: time on the device, or of the whole trip; its share of the measured "
+        "ceiling; the fastest peer and how much faster than it we are.\n\n"
+        "| op | shape | regime | time | ceiling | peer |\n|---|---|---|---|---|---|\n{}",
+        folder.device, folder.name, lines);
+  }
+  return text;
+}
 
 std::string page(const std::vector<Folder>& folders, SourceHash source_hash) {
   std::string text(kHead);

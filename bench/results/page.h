@@ -18,9 +18,14 @@ struct Peer {
   std::string name;  // "torch 2.11.0"
   std::string op, precision, regime, cache;
   Shape shape;
+  bool bias = false;                       // a matmul with one
   Estimate seconds;                        // of a call as seen by the host
   std::optional<Estimate> device_seconds;  // inside a graph
 };
+
+/// Flag that the reader puts on rows of files named *-bias.json: the optional input is not part of a row's shape.
+inline constexpr std::string_view kWithBias = "with_bias";
+bool with_bias(const Measurement& row);
 
 /// What one folder below results/ holds.
 struct Folder {
@@ -36,5 +41,14 @@ struct Folder {
 /// Reads every JSON file below `results`, one folder a machine. Documents of other kinds are left alone.
 Result<std::vector<Folder>> read_folders(const std::filesystem::path& results);
 std::string page(const std::vector<Folder>& folders, SourceHash source_hash);
+/// A few rows of each machine with a GPU, for README: between its lines "<!-- results -->" and "<!-- /results -->".
+std::string summary(const std::vector<Folder>& folders);
+/// A shape as users type it, completed as the op says.
+Result<Shape> shape_from(const std::string& op, const std::string& text, const std::string& dtype);
+/// Where the time of traced calls went, and round trips by the way that the data takes; nothing where none were measured.
+std::string ledger_table(const Folder& folder);
+std::string trip_table(const Folder& folder);
+/// "12 us [11 us, 13 us]".
+std::string shown(const Estimate& seconds);
 
 }  // namespace fulcrum::results

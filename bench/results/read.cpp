@@ -30,14 +30,6 @@ Estimate estimate_from(const Json& json) {
                   .ci_high = json.value("ci_high", 0.0)};
 }
 
-/// Shapes of peers are written as users type them: completed, they compare equal to ours.
-Result<Shape> shape_from(const std::string& op, const std::string& text, const std::string& dtype) {
-  FULCRUM_TRY(const ops::Op* known, ops::find(op));
-  FULCRUM_TRY(Shape shape, parse_shape(text));
-  FULCRUM_TRY(shape.dtype, parse_enum<DType>("dtype", dtype));
-  return ops::complete(*known, shape);
-}
-
 Status add_peers(const Json& json, Folder& folder) {
   const std::string name = text_at(json, "peer") + " " + text_at(json, "version");
   for (const Json& row : json["results"]) {
@@ -49,7 +41,8 @@ Status add_peers(const Json& json, Folder& folder) {
               .precision = text_at(row, "precision"),
               .regime = text_at(row, "regime"),
               .cache = text_at(row, "cache"),
-              .shape = std::move(shape)};
+              .shape = std::move(shape),
+              .bias = text_at(row, "inputs") == "bias"};
     if (row.contains("device_seconds")) peer.device_seconds = estimate_from(row["device_seconds"]);
     peer.seconds = estimate_from(row.contains("eager_seconds") ? row["eager_seconds"] : row["seconds"]);
     folder.peers.push_back(std::move(peer));
@@ -58,6 +51,7 @@ Status add_peers(const Json& json, Folder& folder) {
 }
 
 Status add_rows(const Json& json, const std::string& origin, Folder& folder) {
+  const bool biased = origin.ends_with("-bias.json");
   const std::string commit = text_at(json, "commit");
   if (!commit.empty() &&
       std::find(folder.commits.begin(), folder.commits.end(), commit) == folder.commits.end())
@@ -71,12 +65,21 @@ Status add_rows(const Json& json, const std::string& origin, Folder& folder) {
   }
   for (const Json& row : json["results"]) {
     FULCRUM_TRY(Measurement measured, measurement_from_json(row, origin));
+    if (biased) measured.flags.emplace_back(kWithBias);
     folder.rows.push_back(std::move(measured));
   }
   return {};
 }
 
 }  // namespace
+
+// Completed, shapes that differ only in what was left away compare equal.
+Result<Shape> shape_from(const std::string& op, const std::string& text, const std::string& dtype) {
+  FULCRUM_TRY(const ops::Op* known, ops::find(op));
+  FULCRUM_TRY(Shape shape, parse_shape(text));
+  FULCRUM_TRY(shape.dtype, parse_enum<DType>("dtype", dtype));
+  return ops::complete(*known, shape);
+}
 
 std::string present_source_hash(std::string_view backend, std::string_view op) {
   // The threads backend runs the SIMD kernels where it has no file of its own.

@@ -17,6 +17,8 @@ constexpr int kMostCalls = 4000;
 constexpr double kBatchSeconds = 100e-6;  // the device's clock steps by about half a microsecond
 constexpr double kFloorSeconds = 20e-6;
 constexpr std::int64_t kLeastReplays = 30;
+constexpr double kWarmShare = 0.25;  // of the time there is
+constexpr int kMostWarm = 20'000;
 
 int rounded_up(int calls, int sets) { return (calls + sets - 1) / sets * sets; }
 
@@ -36,9 +38,7 @@ class Replayer {
 
   Result<Timing> run(backends::DeviceCall& call) {
     FULCRUM_TRY(backends::Replay pilot, call.record(rounded_up(1, call.sets())));
-    FULCRUM_TRY(double first, pilot.run());  // uploads the batch to the device
-    FULCRUM_TRY(double again, pilot.run());
-    const double call_seconds = std::min(first, again) / pilot.calls();
+    FULCRUM_TRY(const double call_seconds, warm_up(pilot));
     FULCRUM_TRY(backends::Replay batch, call.record(calls_for(call_seconds, call.sets(), seconds_)));
     if (batch.calls() < kMostCalls && static_cast<double>(batch.calls()) * call_seconds < kBatchSeconds) {
       FULCRUM_TRY(batch, longer(call, std::move(batch)));
@@ -47,6 +47,16 @@ class Replayer {
   }
 
  private:
+  // An idle device runs at a fraction of its clock: it works for a while before anything is sized or counted.
+  Result<double> warm_up(backends::Replay& pilot) {
+    const double until = session_.now() + std::min(config_.warmup_seconds, kWarmShare * seconds_);
+    double seconds = 0;
+    for (int i = 0; i < 2 || (i < kMostWarm && session_.now() < until); ++i) {  // the first uploads the batch
+      FULCRUM_TRY(seconds, pilot.run());
+    }
+    return seconds / pilot.calls();
+  }
+
   // A batch of one is longer a call than a batch of many: measured once more when the first guess fell short.
   Result<backends::Replay> longer(backends::DeviceCall& call, backends::Replay batch) {
     FULCRUM_TRY(double seconds, batch.run());

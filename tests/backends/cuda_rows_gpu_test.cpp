@@ -95,9 +95,11 @@ struct Rows {
 TEST_F(CudaRows, SoftmaxHasTheSameBitsInEveryVariantAndAlignment) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   for (const char* op : {"softmax", "log_softmax"}) {
-    for (const Rows shape : {Rows{70, 5}, Rows{70, 64}, Rows{65, 129}, Rows{66, 1000}, Rows{3, 1025},
-                             Rows{2, 8193}, Rows{1, 10000}, Rows{3, 32768}, Rows{1, 100003}, Rows{2, 262144},
-                             Rows{1, 1000003}, Rows{1, 5000001}, Rows{2, 9000000}}) {
+    for (const Rows shape :
+         {Rows{70, 5}, Rows{70, 64}, Rows{65, 129}, Rows{9001, 100}, Rows{20000, 128}, Rows{66, 1000},
+          Rows{3000, 1024}, Rows{3, 1025}, Rows{130, 32768}, Rows{300, 8196}, Rows{70, 65536}, Rows{2, 8193},
+          Rows{1, 10000}, Rows{3, 32768}, Rows{1, 100003}, Rows{2, 262144}, Rows{1, 1000003},
+          Rows{1, 5000001}, Rows{2, 9000000}}) {
       std::vector<float> x = values(shape.rows * shape.n, 0);
       x[0] = -kInf;
       if (shape.rows > 2) x[x.size() - 1] = kInf;
@@ -164,6 +166,41 @@ TEST_F(CudaRows, AThousandReplaysOfALongRowGiveTheSameBits) {
     }
     table.graph_close(graph);
     kernel->drop(args.plan);
+  }
+}
+
+// Each call's input is the result of the one before it, and a constant until then: a call that read too early would
+// write -ln n everywhere.
+TEST_F(CudaRows, ACallSeesWhatTheCallBeforeItWrote) {
+  constexpr std::size_t kSteps = 4;
+  for (const Rows shape :
+       {Rows{20000, 128}, Rows{3000, 1024}, Rows{130, 32768}, Rows{1, 1024}, Rows{1, 100000}}) {
+    const std::int64_t n = shape.rows * shape.n;
+    const std::vector<float> x = values(n, 0);
+    std::vector<float> expected;
+    fulcrum_args args = {};
+    args.dim[0] = shape.rows, args.dim[1] = shape.n;
+    for (const fulcrum_kernel* kernel : kernels_of("log_softmax", args)) {
+      std::vector<float*> buffers = {place(x, 0)};
+      while (buffers.size() <= kSteps) buffers.push_back(place_empty(n, 0));
+      std::vector<fulcrum_args> steps(kSteps, args);
+      for (std::size_t i = 0; i < kSteps; ++i) {
+        steps[i].ptr[0] = buffers[i], steps[i].ptr[1] = buffers[i + 1];
+        ASSERT_EQ(kernel->plan(kernel, &steps[i], &steps[i].plan).code, FULCRUM_OK) << kernel->variant;
+      }
+      for (const fulcrum_args& step : steps)
+        EXPECT_EQ(kernel->run(&step, nullptr, 1).code, FULCRUM_OK) << kernel->variant;
+      EXPECT_EQ(backend_->table().stream_wait(nullptr).code, FULCRUM_OK) << kernel->variant;
+      const std::vector<float> got = fetch(buffers[kSteps], n);
+      if (expected.empty()) {
+        for (const fulcrum_args& step : steps) run(*kernel, step);  // waits behind each
+        expected = fetch(buffers[kSteps], n);
+      }
+      EXPECT_EQ(differences(got, expected), 0)
+          << kernel->variant << " rows=" << shape.rows << " n=" << shape.n;
+      for (const fulcrum_args& step : steps) kernel->drop(step.plan);
+      release();
+    }
   }
 }
 

@@ -5,7 +5,7 @@
 // module's trips, which needs no device.
 #include <gtest/gtest.h>
 
-#include "backends/cuda/trips/plan.h"
+#include "backends/cuda/trips/itinerary.h"
 #include "backends/cuda/trips/race.h"
 
 namespace fulcrum::backends::cuda::trips {
@@ -15,6 +15,7 @@ float memory[4][4];
 
 /// out[n] = f(a[n], b[n]).
 struct Elementwise {
+  fulcrum_kernel kernel{};
   fulcrum_operand operands[3];
   fulcrum_call call{};
 
@@ -24,6 +25,7 @@ struct Elementwise {
     call.args.dim[0] = n;
     call.operands = operands;
     call.operand_count = 3;
+    call.kernel = &kernel;
     call.slice_dim = 0;
     call.slice_unit = unit;
   }
@@ -161,6 +163,82 @@ TEST(CudaPieces, LeaveRoomForWhatAllOfThemNeed) {
   EXPECT_EQ(pieces_within(cargo, 5000 + 3 * 8 * 100, 3), 10);
 }
 
+/// All of the call, piece by piece, whatever their sizes.
+void expect_all(const std::vector<Leg>& legs, std::int64_t length, std::int64_t unit) {
+  std::int64_t next = 0;
+  for (const Leg& leg : legs) {
+    EXPECT_EQ(leg.slice.begin, next);
+    EXPECT_GT(leg.slice.length, 0);
+    EXPECT_EQ(leg.slice.begin % unit, 0);
+    next += leg.slice.length;
+  }
+  EXPECT_EQ(next, length);
+}
+
+TEST(CudaItinerary, CoversTheCallOnceInTheProportionsAskedFor) {
+  const Shares shares{{12, Way::mapped}, {56}, {24}, {8, Way::through}};
+  for (const std::int64_t length : {1, 2, 7, 65, 1000, 1'000'003}) {
+    for (const std::int64_t unit : {1, 3, 64}) {
+      SCOPED_TRACE(testing::Message() << length << " by " << unit);
+      expect_all(legs_of(length, unit, shares), length, unit);
+      expect_all(legs_of(length, unit, std::int64_t{5}), length, unit);
+    }
+  }
+  const auto legs = legs_of(1000, 1, shares);
+  ASSERT_EQ(legs.size(), 4u);
+  EXPECT_EQ(legs[0].slice.length, 120);
+  EXPECT_EQ(legs[0].way, Way::mapped);
+  EXPECT_EQ(legs[1].slice.length, 560);
+  EXPECT_EQ(legs[3].slice.length, 80);
+  EXPECT_EQ(legs[3].way, Way::through);
+  const auto few = legs_of(10, 5, shares);  // two units: no more than two pieces
+  EXPECT_EQ(few.size(), 2u);
+}
+
+TEST(CudaItinerary, CutsAreWholeAndTheCopyEnginesHaveAPart) {
+  for (const std::int64_t n : {200'000, 1 << 20, 5 << 20, 20 << 20}) {
+    const Elementwise two(n);
+    Elementwise one(n);
+    one.call.operand_count = 2;
+    one.operands[1] = one.operands[2];
+    for (const Cargo& cargo : {cargo_of(two.call), cargo_of(one.call)}) {
+      const auto cuts = uneven_cuts(cargo);
+      EXPECT_EQ(cuts.empty(), cargo.bytes() < kUnevenFrom) << n;
+      for (const Shares& shares : cuts) {
+        int percent = 0, copied = 0;
+        for (const Share& share : shares) {
+          percent += share.percent;
+          copied += share.way != Way::mapped;
+        }
+        EXPECT_EQ(percent, 100);
+        EXPECT_GT(copied, 1);
+      }
+      EXPECT_LE(even_cuts(cargo).size(), 2u);
+    }
+  }
+}
+
+TEST(CudaItinerary, KernelsTouchTheHostOnlyWhereEachByteCrossesOnce) {
+  const auto on_host = [](const Cargo& cargo) {
+    int count = 0;
+    for (const Shares& shares : uneven_cuts(cargo)) {
+      for (const Share& share : shares) count += share.way != Way::copied;
+    }
+    return count;
+  };
+  Elementwise plain(1 << 20);
+  EXPECT_GT(on_host(cargo_of(plain.call)), 0);
+  plain.call.calls = 3;
+  EXPECT_EQ(on_host(cargo_of(plain.call)), 0) << "each call would write the results";
+  Elementwise updated(1 << 20);
+  updated.operands[0].role = FULCRUM_INOUT;
+  EXPECT_FALSE(uneven_cuts(cargo_of(updated.call)).empty());
+  EXPECT_EQ(on_host(cargo_of(updated.call)), 0);
+  Elementwise table(1 << 20);
+  table.operands[1] = fulcrum_operand{1, FULCRUM_IN, 5000, 0};
+  EXPECT_EQ(on_host(cargo_of(table.call)), 0) << "each piece would read the table";
+}
+
 TEST(CudaRace, IsWonByTheSmallestMedianNotByTheLuckiestRun) {
   int runs[3] = {};
   const int winner =
@@ -180,6 +258,12 @@ TEST(CudaRace, SendsOffTheHopelessAndTheEndless) {
   EXPECT_EQ(runs[0], 22);
   EXPECT_EQ(runs[1], 2) << "hopeless after the warm-ups";
   EXPECT_EQ(runs[2], 1) << "endless at once";
+}
+
+TEST(CudaRace, ForgivesOneSlowWarmUp) {
+  int runs = 0;
+  const RaceRules rules{.warm_ups = 3, .hopeless = 1.15};
+  EXPECT_EQ(race(2, rules, [&](int i) { return i == 0 ? (++runs == 3 ? 3e-4 : 2e-4) : 2.1e-4; }), 0);
 }
 
 TEST(CudaRace, StopsRunningWhoHasHadHisTime) {

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
+#include <vector>
 
 namespace fulcrum::backends {
 namespace {
@@ -103,8 +105,58 @@ TEST_F(CudaStreaming, SumsAreRightAtEveryAlignmentOfThreeOperands) {
   }
 }
 
+/// Long enough for every variant to take its own way, and several calls behind each other.
+TEST_F(CudaStreaming, LongArraysHaveTheSameBitsInEveryVariantAndTouchNothingElse) {
+  constexpr std::int64_t kElements = 9000007;
+  const std::vector<float> a = values(kElements, 0), b = values(kElements, 1);
+  const std::vector<float> none(a.size(), 0);
+  for (const std::string_view op : {"vec_add", "relu", "gelu", "probe_copy", "probe_triad"}) {
+    const bool has_two = op == "vec_add" || op == "probe_triad";
+    const int slot = op == "vec_add" ? 3 : has_two ? 2 : 1;
+    for (const int shift : {0, 3}) {
+      fulcrum_args args = {};
+      args.dim[0] = kElements, args.dim[1] = 1;
+      if (op.starts_with("probe")) args.scalar[0].i = 1, args.scalar[1].f = 0.5;
+      args.ptr[0] = place(a, shift);
+      if (has_two) args.ptr[1] = place(b, shift);
+      std::vector<float> expected;
+      for (const fulcrum_kernel* kernel : kernels_of(op, args)) {
+        float* out = place(none, shift);
+        args.ptr[slot] = out;
+        run(*kernel, args, 3);
+        const std::vector<float> got = fetch(out, kElements);
+        if (expected.empty()) expected = got;
+        EXPECT_EQ(std::memcmp(got.data(), expected.data(), 4 * got.size()), 0)
+            << op << ' ' << kernel->variant << " shift=" << shift;
+      }
+      EXPECT_NE(expected, none) << op;
+      for (void* memory : placed_) backend_->table().release(FULCRUM_MEMORY_DEVICE, memory);
+      placed_.clear();
+    }
+  }
+}
+
+/// Every call reads what the one before wrote: none may start to read too early.
+TEST_F(CudaStreaming, CallsInPlaceBehindEachOtherSeeEachOthersResults) {
+  constexpr std::int64_t kElements = 9000007;
+  const std::vector<float> a = values(kElements, 0), b = values(kElements, 1);
+  std::vector<float> expected = a;
+  for (int call = 0; call < 5; ++call) {
+    for (std::size_t i = 0; i < a.size(); ++i) expected[i] += b[i];
+  }
+  fulcrum_args args = {};
+  args.dim[0] = kElements, args.dim[1] = 1;
+  args.ptr[1] = place(b, 0);
+  for (const fulcrum_kernel* kernel : kernels_of("vec_add", args)) {
+    float* in_place = place(a, 0);
+    args.ptr[0] = args.ptr[3] = in_place;
+    run(*kernel, args, 5);
+    EXPECT_EQ(fetch(in_place, kElements), expected) << kernel->variant;
+  }
+}
+
 TEST_F(CudaStreaming, DotHasTheSameBitsInEveryVariantAlignmentAndRun) {
-  for (const std::int64_t n : {1, 1000, 8192, 8193, 20001, 131072, 1000003, 17000000}) {
+  for (const std::int64_t n : {1, 1000, 8192, 8193, 20001, 131072, 1000003, 2200000, 17000000}) {
     const std::vector<float> a = values(n, 0), b = values(n, 1);
     float expected = 0;
     bool is_first = true;

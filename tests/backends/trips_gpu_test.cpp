@@ -7,6 +7,7 @@
 #include <fulcrum/backends/device.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace fulcrum::backends {
@@ -232,6 +233,29 @@ TEST_F(Trips, TakeOperandsThatSharePagesAndPageLockedMemory) {
       add_in(*kernel, static_cast<float*>(pinned), n, path);
     }
     backend_->table().release(FULCRUM_MEMORY_PINNED, pinned);
+  }
+}
+
+/// Every trip has other inputs, so that results of the one before, or none at all, are seen.
+TEST_F(Trips, RaiseNoFlagBeforeTheResultsAreThere) {
+  const auto kernel = kernel_of("vec_add");
+  ASSERT_TRUE(kernel.ok());
+  for (const std::size_t n : {1, 3, 1024, 1027, 5000, 100'003}) {
+    std::vector<float> a(n), b(n, 0.5f), out(n);
+    Args args{};
+    args.ptr[0] = a.data();
+    args.ptr[1] = b.data();
+    args.ptr[3] = out.data();
+    args.dim[0] = static_cast<std::int64_t>(n);
+    args.dim[1] = 1;
+    auto trip = Trip::make(*kernel, args, "latency");
+    ASSERT_TRUE(trip.ok()) << trip.error().message;
+    for (int i = 1; i <= (n > 10'000 ? 100 : 2000); ++i) {
+      std::fill(a.begin(), a.end(), static_cast<float>(i));
+      ASSERT_TRUE(trip->run().ok());
+      const auto wrong = std::count_if(out.begin(), out.end(), [i](float x) { return x != i + 0.5f; });
+      ASSERT_EQ(wrong, 0) << "n=" << n << ", trip " << i << " (" << trip->detail() << ")";
+    }
   }
 }
 

@@ -120,6 +120,14 @@ TEST(BenchSuite, ARowMayBeChosenAndAnUnknownOneIsRefused) {
   EXPECT_EQ(fulcrum({"bench", "dot", "--row", "x"}).code, 2);
 }
 
+TEST(BenchSuite, AnInputThatMayBeLeftAwayIsThereOnceItIsDescribed) {
+  const Folder data;
+  const Outcome outcome = fulcrum_in(
+      data, {"bench", "matmul", "--shape", "M=4,N=8,K=8,epilogue=gelu", "--input", "bias=uniform -1 1",
+             "--backend", "scalar", "--variant", "default", "--budget", "0.1", "--precision", "0.5"});
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+}
+
 TEST(BenchSuite, DescribedInputsAreAnotherCaseOfTheRecord) {
   const Folder data;
   const std::string record = data / "run.jsonl";

@@ -110,6 +110,20 @@ TEST(Inputs, AResultIsCheckedAgainstTheInputsThatWereGiven) {
   EXPECT_FALSE(problem.check().passed);
 }
 
+TEST(Inputs, OneThatMayBeLeftAwayNeedsAProblemThatHasIt) {
+  const ops::Op& op = *ops::find("matmul").value();
+  const ops::InputTexts bias{{"bias", "constant 3"}};
+  EXPECT_TRUE(ops::names_optional(op, bias));
+  EXPECT_FALSE(ops::names_optional(op, {{"A", "constant 3"}}));
+  const Shape shape = ops::complete(op, parse_shape("M=2,N=3,K=4").value()).value();
+  ops::Problem without = ops::Problem::make(op, shape).value();
+  EXPECT_FALSE(ops::fill_inputs(without, bias).ok());
+  ops::Problem with = ops::Problem::make(op, shape, {.optional_inputs = true}).value();
+  ASSERT_TRUE(ops::fill_inputs(with, bias).ok());
+  EXPECT_EQ(floats(with, 2).size(), 3u);
+  EXPECT_EQ(floats(with, 2)[2], 3);
+}
+
 TEST(Inputs, WhatWasPreparedFollowsTheInputsUnlessTheCallerPutItThere) {
   ops::Op op = *ops::find("relu").value();
   op.prepare = [](const Args& args) -> Result<std::shared_ptr<const void>> {

@@ -24,6 +24,8 @@ using InputTexts = std::map<std::string, std::string>;
 Result<std::pair<std::string, std::string>> parse_input(std::string_view text);
 /// Whether every name is an input of the op and every description is understood.
 Status check_inputs(const Op& op, const InputTexts& inputs);
+/// Whether one of them is an input that a call may leave away: the problem must be made with those.
+bool names_optional(const Op& op, const InputTexts& inputs);
 /// Writes the inputs named into the problem and adopts them; the others keep what was drawn.
 Status fill_inputs(Problem& problem, const InputTexts& inputs);
 /// "a=index,b=ramp_1_1": stable and without blanks, as part of a row's name; empty for none.

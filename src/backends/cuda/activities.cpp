@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Activities of the device and of the host's calls that feed it, from CUPTI, on the clock of CLOCK_MONOTONIC. Graphs
-// are reported node by node. Records wait in CUPTI's buffers, which are ours, until take() flushes them.
+// are reported node by node. Records wait in CUPTI's buffers, which are ours, until take() flushes them. CUPTI sees the
+// driver's calls only when it is there before the context is: start() therefore begins with it.
 #include "backends/cuda/activities.h"
 
+#include <dlfcn.h>
 #include <time.h>
 
 #include <algorithm>
@@ -73,9 +75,12 @@ class Tracer {
   fulcrum_status start();
   fulcrum_status take(fulcrum_activity* into, std::int64_t capacity, std::int64_t* count);
   void stop();
-  double clock_error_seconds() {
+  void watch_migrations();
+  TracingState state() {
     const std::scoped_lock lock(mutex_);
-    return static_cast<double>(clock_error_ns_) * 1e-9;
+    TracingState state = state_;
+    state.clock_error_seconds = static_cast<double>(clock_error_ns_) * 1e-9;
+    return state;
   }
 
  private:
@@ -94,8 +99,7 @@ class Tracer {
   fulcrum_status enable();
   void disable();
   void enable_host_calls();
-  bool runtime_is_reported();
-  void enable_unified_memory();
+  fulcrum_status first_work();
   void read(std::uint8_t* buffer, std::size_t valid);
   void flush();
   fulcrum_status collect();
@@ -104,14 +108,31 @@ class Tracer {
 
   Buffers buffers_;
   Cupti cupti_;
-  bool loaded_ = false, running_ = false, own_clock_ = false;
+  bool loaded_ = false, running_ = false, own_clock_ = false, migrations_ = false;
   Instant first_;
   std::uint64_t window_begin_ns_ = 0;  // host's clock: what ended before it is ours or was handed out
   std::mutex mutex_;                   // of what follows: buffers may complete on CUPTI's thread
   std::vector<Seen> seen_;
   std::vector<fulcrum_activity> ready_;
   std::uint64_t clock_error_ns_ = 0;
+  TracingState state_;
 };
+
+/// Adds the seconds of a scope to a sum.
+class Spent {
+ public:
+  explicit Spent(double& seconds) : seconds_(seconds), begin_ns_(monotonic_ns()) {}
+  Spent(const Spent&) = delete;
+  Spent& operator=(const Spent&) = delete;
+  ~Spent() { seconds_ += static_cast<double>(monotonic_ns() - begin_ns_) * 1e-9; }
+
+ private:
+  double& seconds_;
+  std::uint64_t begin_ns_;
+};
+
+/// By name and without a call into the driver: CUPTI comes first. The handle stays, like the runtime's own.
+bool driver_is_there() { return dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) != nullptr; }
 
 fulcrum_status Tracer::check(CUptiResult result, const char* what) const {
   if (result == CUPTI_SUCCESS) return done();
@@ -139,8 +160,9 @@ fulcrum_status Tracer::load() {
   return done();
 }
 
-void Tracer::enable_unified_memory() {
-  if (!cupti_.configure_unified) return;
+void Tracer::watch_migrations() {
+  if (!running_ || migrations_ || !cupti_.configure_unified) return;
+  const Spent spent(state_.migrations_seconds);
   std::array<CUpti_ActivityUnifiedMemoryCounterConfig, 3> configs{};
   const CUpti_ActivityUnifiedMemoryCounterKind kinds[] = {
       CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD,
@@ -155,38 +177,23 @@ void Tracer::enable_unified_memory() {
   // Not every driver or container allows it: without it migrations show as kernel time, and nothing else is lost.
   if (cupti_.configure_unified(configs.data(), static_cast<std::uint32_t>(configs.size())) != CUPTI_SUCCESS)
     return;
-  (void)cupti_.enable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
+  migrations_ = cupti_.enable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER) == CUPTI_SUCCESS;
 }
 
-bool Tracer::runtime_is_reported() {
-  (void)cudaDeviceSynchronize();
-  flush();
-  const std::scoped_lock lock(mutex_);
-  return std::any_of(seen_.begin(), seen_.end(),
-                     [](const Seen& seen) { return seen.from == Seen::From::runtime; });
-}
-
+/// The runtime's calls as a whole: a choice of some of them records nothing once there is a context. The driver's are
+/// too many for that; of them only those that nobody makes through the runtime.
 void Tracer::enable_host_calls() {
-  if (cupti_.enable_runtime_api) {
-    for (const ApiKind& api : kRuntimeApis) (void)cupti_.enable_runtime_api(api.id, 1);
-  } else {
-    (void)cupti_.enable(CUPTI_ACTIVITY_KIND_RUNTIME);
+  if (cupti_.enable(CUPTI_ACTIVITY_KIND_RUNTIME) != CUPTI_SUCCESS) {
+    (void)cupti_.enable(CUPTI_ACTIVITY_KIND_DRIVER);
+  } else if (cupti_.enable_driver_api) {
+    for (const ApiKind& api : kDirectDriverApis) (void)cupti_.enable_driver_api(api.id, 1);
   }
-  const bool runtime = runtime_is_reported();
-  if (!cupti_.enable_driver_api) {
-    if (!runtime) (void)cupti_.enable(CUPTI_ACTIVITY_KIND_DRIVER);
-    return;
-  }
-  for (const ApiKind& api : kDirectDriverApis) (void)cupti_.enable_driver_api(api.id, 1);
-  if (runtime) return;
-  for (const ApiKind& api : kDriverApis) (void)cupti_.enable_driver_api(api.id, 1);
 }
 
 fulcrum_status Tracer::enable() {
   FULCRUM_STATUS(check(cupti_.enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), "tracing of kernels"));
   FULCRUM_STATUS(check(cupti_.enable(CUPTI_ACTIVITY_KIND_MEMCPY), "tracing of copies"));
   FULCRUM_STATUS(check(cupti_.enable(CUPTI_ACTIVITY_KIND_MEMSET), "tracing of fills"));
-  enable_unified_memory();
   enable_host_calls();
   return done();
 }
@@ -194,16 +201,13 @@ fulcrum_status Tracer::enable() {
 void Tracer::disable() {
   for (const CUpti_ActivityKind kind :
        {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET,
-        CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER, CUPTI_ACTIVITY_KIND_RUNTIME,
-        CUPTI_ACTIVITY_KIND_DRIVER}) {
-    (void)cupti_.disable(kind);  // also the calls that were enabled one by one
+        CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER}) {
+    (void)cupti_.disable(kind);
   }
-  if (cupti_.enable_runtime_api) {
-    for (const ApiKind& api : kRuntimeApis) (void)cupti_.enable_runtime_api(api.id, 0);
-  }
+  if (migrations_) (void)cupti_.disable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
+  migrations_ = false;
   if (cupti_.enable_driver_api) {
     for (const ApiKind& api : kDirectDriverApis) (void)cupti_.enable_driver_api(api.id, 0);
-    for (const ApiKind& api : kDriverApis) (void)cupti_.enable_driver_api(api.id, 0);
   }
 }
 
@@ -221,22 +225,39 @@ Instant Tracer::instant() const {
   return best;
 }
 
-fulcrum_status Tracer::start() {
-  if (running_) return done();
+// CUPTI makes its own device buffers at the first traced work: here, not inside a measured call.
+fulcrum_status Tracer::first_work() {
   if (!available()) return failed(FULCRUM_UNSUPPORTED, why_not());
   FULCRUM_CUDA(cudaSetDevice(device().ordinal));
-  FULCRUM_CUDA(cudaFree(nullptr));  // CUPTI wants the driver up
-  FULCRUM_STATUS(load());
-  if (const fulcrum_status status = enable(); status.code != FULCRUM_OK) {
-    disable();
-    return status;
-  }
-  // CUPTI makes its own device buffers at the first traced work: here, not inside a measured call.
   Scratch scratch;
   FULCRUM_STATUS(scratch.take(256));
   FULCRUM_CUDA(cudaMemsetAsync(scratch.as<void>(), 0, 256, stream_of(nullptr)));
   FULCRUM_CUDA(cudaDeviceSynchronize());
   flush();
+  return done();
+}
+
+fulcrum_status Tracer::start() {
+  if (running_) return done();
+  if (!driver_is_there()) return failed(FULCRUM_UNSUPPORTED, why_not());
+  state_ = TracingState{};
+  fulcrum_status status = done();
+  {
+    const Spent spent(state_.load_seconds);
+    status = load();
+  }
+  if (status.code == FULCRUM_OK) {
+    const Spent spent(state_.enable_seconds);
+    status = enable();
+  }
+  if (status.code == FULCRUM_OK) {
+    const Spent spent(state_.first_work_seconds);
+    status = first_work();
+  }
+  if (status.code != FULCRUM_OK) {
+    if (loaded_) disable();
+    return available() ? status : failed(FULCRUM_UNSUPPORTED, why_not());
+  }
   if (!own_clock_) first_ = instant();
   const std::scoped_lock lock(mutex_);
   seen_.clear();
@@ -256,6 +277,7 @@ void Tracer::read(std::uint8_t* buffer, std::size_t valid) {
 }
 
 void Tracer::flush() {
+  const Spent spent(state_.flush_seconds);
   (void)cupti_.flush_all(0);
   // A buffer with one unfinished record is held back as a whole; after a wait for the device nothing in it is.
   (void)cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
@@ -301,6 +323,7 @@ fulcrum_status Tracer::take(fulcrum_activity* into, std::int64_t capacity, std::
 
 void Tracer::stop() {
   if (!running_) return;
+  const Spent spent(state_.stop_seconds);
   (void)cudaDeviceSynchronize();
   disable();
   flush();
@@ -318,7 +341,8 @@ void stop() { Tracer::instance().stop(); }
 
 }  // namespace
 
-double activity_clock_error_seconds() { return Tracer::instance().clock_error_seconds(); }
+TracingState tracing_state() { return Tracer::instance().state(); }
+void watch_migrations() { Tracer::instance().watch_migrations(); }
 
 void add_activities(fulcrum_backend& table) {
   table.activity_start = start;

@@ -1,13 +1,23 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// How well the records of the device lie on the host's clock.
+// Tracing as the rest of the module sees it: how well the records of the device lie on the host's clock, what tracing
+// costs beside the traced calls, and who needs the pages of unified memory traced.
 #pragma once
 
 namespace fulcrum::backends::cuda {
 
-/// Largest error seen so far, in seconds: of the fit between the two clocks, and of device work that seems to begin
-/// before the host's call that caused it. 0: nothing traced yet, or no error seen.
-double activity_clock_error_seconds();
+/// All in seconds, of the tracing that was started last.
+struct TracingState {
+  /// Largest error seen so far: of the fit between the two clocks, and of device work that seems to begin before the
+  /// host's call that caused it. 0: nothing traced yet, or no error seen.
+  double clock_error_seconds = 0;
+  double load_seconds = 0, enable_seconds = 0, first_work_seconds = 0;  // of start()
+  double migrations_seconds = 0, flush_seconds = 0, stop_seconds = 0;   // flush: all of them together
+};
+TracingState tracing_state();
+
+/// While tracing: also the migrations of managed memory, from now on. Asked for by those who use such memory.
+void watch_migrations();
 
 }  // namespace fulcrum::backends::cuda

@@ -23,14 +23,15 @@ struct Vectors {
   std::int64_t query_count, row_count, d;
 };
 
-/// Four elements of which `left` exist; the others are 0.
+/// Four elements of which `left` exist; the others are 0. Not by the read-only path: a kernel may be up before the one
+/// that writes its input has finished.
 template <bool kAligned>
 __device__ inline float4 load_four(const float* from, std::int64_t left) {
   if constexpr (kAligned) {  // lengths are multiples of four then
-    return left > 0 ? __ldg(reinterpret_cast<const float4*>(from)) : make_float4(0, 0, 0, 0);
+    return left > 0 ? __ldca(reinterpret_cast<const float4*>(from)) : make_float4(0, 0, 0, 0);
   } else {
-    return make_float4(left > 0 ? __ldg(from) : 0, left > 1 ? __ldg(from + 1) : 0,
-                       left > 2 ? __ldg(from + 2) : 0, left > 3 ? __ldg(from + 3) : 0);
+    return make_float4(left > 0 ? from[0] : 0, left > 1 ? from[1] : 0, left > 2 ? from[2] : 0,
+                       left > 3 ? from[3] : 0);
   }
 }
 

@@ -2,25 +2,44 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One kernel for every element-wise op: tiles of 16-byte vectors, several loads of a thread in flight before the first
-// is used. Each element is read and written by one thread, the read first, so out may be one of the inputs.
-// Layouts differ in how many vectors a thread takes and in the grid; every layout gives the same bits.
+// is used. Each element is read and written by one thread, the read first, so out may be one of the inputs. Layouts
+// differ in how many vectors a thread takes and in the grid; every layout gives the same bits.
 #pragma once
 
 #include <algorithm>
 #include <span>
 #include <utility>
 
+#include "backends/cuda/bulk.cuh"
 #include "backends/cuda/functors.h"
-#include "backends/cuda/streaming.cuh"
 
 namespace fulcrum::backends::cuda::streaming {
 
 inline constexpr int kThreads = 256;
 
-/// `automatic` chooses by size. tileN: one tile of N vectors a thread in each CTA. `stride`: as many CTAs as fit, which
-/// go on from tile to tile. `kept` and `programmatic` are automatic but for one thing: data larger than L2 is not marked
-/// as used once; each call comes up while the one before it drains.
-enum class Layout { automatic, tile1, tile2, tile4, tile8, stride, kept, programmatic };
+/// `automatic` chooses by size, and each call comes up while the one before it drains. tileN: one tile of N vectors a
+/// thread in each CTA. `stride`: as many CTAs as fit, which go on from tile to tile. `plain`, `kept` and `ahead` are
+/// automatic but for one thing: calls do not overlap; data larger than L2 is not marked as used once; the first CTAs
+/// fetch their inputs into L2 while the call before drains. aheadN: the same with N vectors a thread.
+enum class Layout {
+  automatic,
+  tile1,
+  tile2,
+  tile4,
+  tile8,
+  stride,
+  plain,
+  kept,
+  ahead,
+  ahead1,
+  ahead2,
+  ahead4
+};
+
+constexpr bool is_ahead(Layout layout) { return layout >= Layout::ahead; }
+constexpr bool is_programmatic(Layout layout) {
+  return layout == Layout::automatic || layout == Layout::kept || is_ahead(layout);
+}
 
 template <int kInputs>
 struct Operands {
@@ -33,6 +52,7 @@ struct Operands {
 struct Span {
   int64_t units;
   int head, odd;
+  int ahead = 0;  // CTAs that fetch their inputs before the call before is finished
 };
 
 template <class Function, class Pack, size_t... kInput>
@@ -68,11 +88,24 @@ __device__ __forceinline__ void map_tile(const Function& f, const Pack* const (&
   }
 }
 
+/// CTAs that an SM should have room for, by the vectors that a thread has in flight.
+constexpr int room_for(int vectors) { return vectors <= 2 ? 8 : vectors <= 4 ? 6 : vectors <= 8 ? 4 : 2; }
+
 template <class Function, class Pack, int kItems, Cache kCache>
-__global__ void __launch_bounds__(kThreads) map(Function f, Operands<Function::kInputs> operands, Span span) {
+__global__ void __launch_bounds__(kThreads, room_for(kItems* Function::kInputs))
+    map(Function f, Operands<Function::kInputs> operands, Span span, Signal signal) {
   constexpr int kInputs = Function::kInputs, kTile = kThreads * kItems;
   constexpr int64_t kWidth = sizeof(Pack) / sizeof(float);
   const int thread = static_cast<int>(threadIdx.x);
+  if constexpr (kWidth == 4) {
+    // As far as the first tiles are full: sizes of fetches are fixed.
+    const int64_t first = static_cast<int64_t>(blockIdx.x) * kTile;
+    if (thread == 0 && blockIdx.x < span.ahead && first + kTile <= span.units) {
+#pragma unroll
+      for (int k = 0; k < kInputs; ++k)
+        fetch_ahead(operands.in[k] + span.head + first * kWidth, kTile * sizeof(Pack));
+    }
+  }
   follow();
 
   // The odd elements travel together with the first tile, a thread each, so that they cost no second round trip.
@@ -98,28 +131,33 @@ __global__ void __launch_bounds__(kThreads) map(Function f, Operands<Function::k
     }
   }
   if (has_odd) operands.out[odd_at] = apply(f, odd, std::make_index_sequence<kInputs>());
+  raise_when_last(signal);
 }
 
 /// How many vectors a thread takes. One while the whole call fits on the device at once, so that the round trip to
 /// memory is paid once by everybody at the same time; more in long calls, where fewer CTAs come and go.
-inline int items_of(Layout layout, int64_t units) {
+inline int items_of(Layout layout, int64_t units, int inputs) {
   switch (layout) {
     case Layout::tile1:
+    case Layout::ahead1:
       return 1;
     case Layout::tile2:
+    case Layout::ahead2:
       return 2;
     case Layout::tile8:
       return 8;
     case Layout::tile4:
+    case Layout::ahead4:
     case Layout::stride:
       return 4;
     case Layout::automatic:
+    case Layout::plain:
     case Layout::kept:
-    case Layout::programmatic:
+    case Layout::ahead:
       break;
   }
   const int64_t threads = static_cast<int64_t>(device().sms) * device().threads_per_sm;
-  return units <= threads ? 1 : units <= 2 * threads ? 2 : 4;
+  return units <= threads ? 1 : units <= 2 * threads || inputs == 1 ? 2 : 4;
 }
 
 template <class Function, class Pack, int kItems, Cache kCache>
@@ -131,8 +169,11 @@ fulcrum_status launch_map(const Function& f, const Operands<Function::kInputs>& 
     static const int64_t resident = resident_ctas(kernel, kThreads);
     ctas = std::min(ctas, resident);
   }
-  return launch(kernel, Launch{ctas, kThreads, layout == Layout::programmatic}, stream, count, f, operands,
-                span);
+  const bool programmatic = is_programmatic(layout) && can_follow(nullptr);
+  Span ready = span;
+  if (programmatic && is_ahead(layout)) ready.ahead = device().sms * (device().threads_per_sm / kThreads);
+  const Signal signal = count == 1 ? take_signal() : Signal{};
+  return launch(kernel, Launch{ctas, kThreads, programmatic}, stream, count, f, operands, ready, signal);
 }
 
 /// Elements before the first that lies on a 16-byte boundary in every operand; -1: there is none.
@@ -164,11 +205,12 @@ fulcrum_status map_elements(const Function& f, const Operands<Function::kInputs>
   const Span span = span_of(n, common);
   const bool once = layout != Layout::kept && n * 4 * (Function::kInputs + 1) > device().l2_bytes;
   const auto go = [&](auto launcher) { return launcher(f, operands, span, layout, stream, count); };
-  switch (items_of(layout, span.units)) {
+  switch (items_of(layout, span.units, Function::kInputs)) {
     case 1:
       return go(launch_map<Function, float4, 1, Cache::kept>);
     case 2:
-      return go(launch_map<Function, float4, 2, Cache::kept>);
+      return once ? go(launch_map<Function, float4, 2, Cache::once>)
+                  : go(launch_map<Function, float4, 2, Cache::kept>);
     case 8:
       return once ? go(launch_map<Function, float4, 8, Cache::once>)
                   : go(launch_map<Function, float4, 8, Cache::kept>);

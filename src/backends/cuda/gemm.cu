@@ -12,7 +12,8 @@
 #include <type_traits>
 
 #include "backends/cuda/functors.h"
-#include "backends/cuda/runtime.h"
+#include "backends/cuda/gemm_epilogue.cuh"
+#include "backends/cuda/streaming.cuh"
 
 namespace fulcrum::backends::cuda {
 namespace {
@@ -148,36 +149,70 @@ void tiles_of(const Gemm& g, const GemmOperands& operands, int tile, cudaStream_
   launch_tiles<T, 16, 2, 64>(g, operands, stream);
 }
 
-/// A row of C at a time; a CTA takes kThreads * kColumns of its columns.
-constexpr int kColumns = 4;
+/// The pass's CTA: `across` threads, a power of two, along a row, the others down; each takes a vector of kVector
+/// columns in kRows rows, so that bias is read once and no index is divided.
+constexpr int kRows = 4;
 
-template <class T>
-__global__ void __launch_bounds__(kThreads) finish_kernel(int64_t rows, int64_t n, Activation activation,
-                                                          const float* sums, const float* bias, T* c) {
-  const int64_t first = static_cast<int64_t>(blockIdx.x) * kThreads * kColumns + threadIdx.x;
-  for (int64_t row = blockIdx.y; row < rows; row += gridDim.y) {
-    float value[kColumns];
+template <class T, int kVector>
+__device__ __forceinline__ void load_sums(const float* from, float (&value)[kVector]) {
+  if constexpr (kVector == 4)
+    load_row<4>(from, value);
+  else
+    value[0] = *from;
+}
+
+template <class T, int kVector>
+__global__ void __launch_bounds__(kThreads)
+    finish_kernel(int64_t rows, int64_t n, Activation activation, int across_log2, const float* sums,
+                  const float* bias, T* c) {
+  const int across = 1 << across_log2, down = kThreads >> across_log2;
+  const int x = static_cast<int>(threadIdx.x) & (across - 1),
+            y = static_cast<int>(threadIdx.x) >> across_log2;
+  const int64_t column = (static_cast<int64_t>(blockIdx.x) * across + x) * kVector;
+  streaming::follow();
+  if (column >= n) return;
+  float added[kVector] = {};
+  for (int v = 0; bias && v < kVector; ++v) added[v] = bias[column + v];
+  const int64_t step = static_cast<int64_t>(down) * n;
+  for (int64_t first = static_cast<int64_t>(blockIdx.y) * down * kRows; first < rows;
+       first += static_cast<int64_t>(gridDim.y) * down * kRows) {
+    const int64_t row = first + y, at = row * n + column;
+    float value[kRows][kVector];
 #pragma unroll
-    for (int i = 0; i < kColumns; ++i) {
-      const int64_t column = first + i * kThreads;
-      value[i] = column < n ? sums[row * n + column] : 0.0F;
+    for (int i = 0; i < kRows; ++i) {
+      if (row + i * down < rows) load_sums<T, kVector>(sums + at + i * step, value[i]);
     }
 #pragma unroll
-    for (int i = 0; i < kColumns; ++i) {
-      const int64_t column = first + i * kThreads;
-      if (column >= n) continue;
-      if (bias) value[i] += bias[column];
-      c[row * n + column] = narrow<T>(activate(value[i], activation));
+    for (int i = 0; i < kRows; ++i) {
+      if (row + i * down >= rows) continue;
+#pragma unroll
+      for (int v = 0; v < kVector; ++v)
+        value[i][v] = finished(bias ? value[i][v] + added[v] : value[i][v], activation);
+      T* to = c + at + i * step;
+      if constexpr (kVector == 4)
+        store_four(to, value[i]);
+      else
+        *to = narrow<T>(value[i][0]);
     }
   }
 }
 
-template <class T>
+template <class T, int kVector>
 void launch_finish(const Gemm& g, const float* sums, const float* bias, void* c, cudaStream_t stream) {
-  const int64_t rows = g.batch * g.m, chunk = int64_t{kThreads} * kColumns;
-  const dim3 grid(static_cast<unsigned>((g.n + chunk - 1) / chunk),
-                  static_cast<unsigned>(std::min(rows, kMostRows)));
-  finish_kernel<T><<<grid, kThreads, 0, stream>>>(rows, g.n, g.activation, sums, bias, static_cast<T*>(c));
+  const int64_t rows = g.batch * g.m, vectors = (g.n + kVector - 1) / kVector;
+  int across_log2 = 0;
+  while ((1 << across_log2) < kThreads && (1 << across_log2) < vectors) ++across_log2;
+  const int64_t across = int64_t{1} << across_log2, down_rows = kThreads / across * kRows;
+  cudaLaunchAttribute attributes[2] = {};
+  cudaLaunchConfig_t config = streaming::config_of({.ctas = (vectors + across - 1) / across,
+                                                    .threads = kThreads,
+                                                    .programmatic = streaming::can_follow(nullptr) != 0},
+                                                   nullptr, attributes);
+  config.stream = stream;
+  config.gridDim.y = static_cast<unsigned>(std::min((rows + down_rows - 1) / down_rows, kMostRows));
+  // An error stays for launched().
+  (void)cudaLaunchKernelEx(&config, finish_kernel<T, kVector>, rows, g.n, g.activation, across_log2, sums,
+                           bias, static_cast<T*>(c));
 }
 
 __device__ __forceinline__ int64_t first_element() {
@@ -269,7 +304,11 @@ void enqueue_tiles(const Gemm& g, const GemmOperands& operands, int tile, cudaSt
 void enqueue_finish(const Gemm& g, const float* sums, const float* bias, void* c, cudaStream_t stream) {
   if (g.outputs() == 0) return;
   with_type(g.element, [&](auto* type) {
-    launch_finish<std::remove_pointer_t<decltype(type)>>(g, sums, bias, c, stream);
+    using T = std::remove_pointer_t<decltype(type)>;
+    const bool vectors = g.n % 4 == 0 && reinterpret_cast<uintptr_t>(sums) % 16 == 0 &&
+                         reinterpret_cast<uintptr_t>(c) % (4 * sizeof(T)) == 0;
+    if (vectors) return launch_finish<T, 4>(g, sums, bias, c, stream);
+    launch_finish<T, 1>(g, sums, bias, c, stream);
   });
 }
 

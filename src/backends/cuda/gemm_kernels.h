@@ -4,7 +4,7 @@
 // The entries that matmul and batched_matmul share; an op brings the function that reads its slots. By type and
 // precision: the fastest of the library's and our own ways ("default", "tf32", "f16", "bf16"), the library's first
 // proposal as it comes ("heuristic..."), bias and activation in a pass of their own ("unfused...": what fusing is
-// measured against), and our own tiles, which need no library ("simple...").
+// measured against), and ours, which need no library: plain fma chains ("simple...") and wide or tensor-core tiles ("own...").
 #pragma once
 
 #include <cstdio>
@@ -79,6 +79,26 @@ struct GemmEntries {
     return launched("a matrix product");
   }
 
+  /// Rows that are no whole vectors, and slots that begin between them, are left to the chains.
+  template <Element kElement>
+  static fulcrum_status run_own(const fulcrum_args* args, void* stream, int64_t count) {
+    GemmCall call = kCallOf(*args);
+    call.gemm.element = kElement;
+    if (!tensor_takes(call.gemm, call.operands)) return run_simple<kElement>(args, stream, count);
+    const TensorTile tile = tensor_tile_for(call.gemm);
+    for (int64_t i = 0; i < count; ++i)
+      FULCRUM_STATUS(enqueue_tensor(call.gemm, call.operands, tile, stream_of(stream)));
+    return done();
+  }
+  static fulcrum_status run_wide(const fulcrum_args* args, void* stream, int64_t count) {
+    const GemmCall call = kCallOf(*args);
+    if (!tensor_takes(call.gemm, call.operands)) return run_simple<Element::f32>(args, stream, count);
+    const bool large = tensor_tile_for(call.gemm) == TensorTile::t128x128;
+    const WideTile tile = large ? WideTile::t128x128_by_8x8 : WideTile::t128x64_by_8x8;
+    for (int64_t i = 0; i < count; ++i) enqueue_wide(call.gemm, call.operands, tile, stream_of(stream));
+    return launched("a matrix product");
+  }
+
   static fulcrum_kernel with_library(const char* variant, const char* precision, const char* dtype) {
     return fulcrum_kernel{.variant = variant,
                           .precision = precision,
@@ -108,6 +128,15 @@ struct GemmEntries {
                           .run = run_simple<kElement>};
   }
 
+  template <Element kElement>
+  static fulcrum_kernel own(const char* variant, const char* precision, const char* dtype,
+                            decltype(fulcrum_kernel::run) run = run_own<kElement>) {
+    fulcrum_kernel kernel = simple<kElement>(variant, precision, dtype);
+    kernel.level = 0;  // other bits where the chains step in
+    kernel.run = run;
+    return kernel;
+  }
+
   static std::span<const fulcrum_kernel> all() {
     static const fulcrum_kernel kernels[] = {
         with_library("default", "fp32", "f32"),
@@ -121,6 +150,10 @@ struct GemmEntries {
         simple<Element::f32>("simple", "fp32", "f32"),
         simple<Element::f16>("simple_f16", "fp16", "f16"),
         simple<Element::bf16>("simple_bf16", "bf16", "bf16"),
+        own<Element::f32>("own", "fp32", "f32", run_wide),
+        own<Element::f32>("own_tf32", "tf32", "f32"),
+        own<Element::f16>("own_f16", "fp16", "f16"),
+        own<Element::bf16>("own_bf16", "bf16", "bf16"),
         unfused("unfused", "fp32", "f32"),
         unfused("unfused_tf32", "tf32", "f32"),
         unfused("unfused_f16", "fp16", "f16"),
@@ -129,7 +162,7 @@ struct GemmEntries {
     return kernels;
   }
   /// Without the unfused ones, which come last: for an op that has neither bias nor activation.
-  static std::span<const fulcrum_kernel> plain() { return all().first(11); }
+  static std::span<const fulcrum_kernel> plain() { return all().first(15); }
 };
 
 }  // namespace fulcrum::backends::cuda

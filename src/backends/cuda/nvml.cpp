@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <string>
 #include <vector>
 
 #include "backends/cuda/libraries.h"
@@ -102,6 +104,22 @@ bool we_have_a_context() {
   return known && active != 0;
 }
 
+/// Whether the process that started us is this same program and uses the device too: a run and its worker processes take
+/// turns on it. Only CUDA opens the file that is looked for.
+bool parent_is_ours_and_there() {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path parent = fs::path("/proc") / std::to_string(getppid());
+  const fs::path program = fs::read_symlink(parent / "exe", error);
+  if (error || program != fs::read_symlink("/proc/self/exe", error) || error) return false;
+  fs::directory_iterator file(parent / "fd", error);
+  for (; !error && file != fs::directory_iterator(); file.increment(error)) {
+    std::error_code unread;
+    if (fs::read_symlink(file->path(), unread) == "/dev/nvidia-uvm") return true;
+  }
+  return false;
+}
+
 std::optional<std::int64_t> count_others(const Session& open) {
   if (!open.call.processes) return std::nullopt;
   std::vector<Process> list(64);
@@ -114,12 +132,16 @@ std::optional<std::int64_t> count_others(const Session& open) {
   }
   if (status != kOk) return std::nullopt;
   list.resize(count);
-  const auto ours = std::count_if(list.begin(), list.end(), [](const Process& process) {
-    return process.pid == static_cast<unsigned>(getpid());
-  });
-  const std::int64_t total = count;
-  if (ours > 0) return total - ours;
-  return total > 0 && we_have_a_context() ? total - 1 : total;
+  const auto listed = [&list](pid_t pid) {
+    return std::any_of(list.begin(), list.end(),
+                       [pid](const Process& process) { return process.pid == static_cast<unsigned>(pid); });
+  };
+  // In a container the numbers are those of another namespace: ours is then not among them, and neither is our parent's.
+  const bool same_names = listed(getpid());
+  std::int64_t others = count;
+  if (same_names || we_have_a_context()) --others;
+  if (others > 0 && parent_is_ours_and_there() && (!same_names || listed(getppid()))) --others;
+  return std::max<std::int64_t>(others, 0);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 // for what fits there.
 #pragma once
 
-#include "backends/cuda/elementwise.cuh"
+#include "backends/cuda/map_bulk.cuh"
 
 namespace fulcrum::backends::cuda::streaming {
 
@@ -64,6 +64,12 @@ fulcrum_status run_probe(const fulcrum_args* a, void* stream, int64_t count) {
   return launch_sweep<Function, float4>(*a, span_of(n, head), stream, count);
 }
 
+template <class Function>
+fulcrum_status run_probe_bulk(const fulcrum_args* a, void* stream, int64_t count) {
+  return a->scalar[0].i == 1 ? run_bulk<Function, true>(a, stream, count)
+                             : run_probe<Function, Layout::automatic>(a, stream, count);
+}
+
 /// The layouts that long arrays may want.
 template <class Function>
 std::span<const fulcrum_kernel> probe_layouts() {
@@ -75,6 +81,13 @@ std::span<const fulcrum_kernel> probe_layouts() {
       make("tile2", run_probe<Function, Layout::tile2>),
       make("tile8", run_probe<Function, Layout::tile8>),
       make("stride", run_probe<Function, Layout::stride>),
+      make("ahead2", run_probe<Function, Layout::ahead2>),
+      fulcrum_kernel{.variant = "bulk",
+                     .isa = isa,
+                     .supports = can_follow,
+                     .plan = make_bulk_plan,
+                     .drop = drop_bulk_plan,
+                     .run = run_probe_bulk<Function>},
   };
   return kernels;
 }

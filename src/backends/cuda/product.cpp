@@ -18,8 +18,9 @@ namespace {
 
 constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
 constexpr int kProposals = 8;
-constexpr int kSplitProposals = 3;      // with a pass of ours behind them
-constexpr double kOwnFlops = 1 << 27;   // above it our tiles are not even tried
+constexpr int kSplitProposals = 8;      // with a pass of ours behind them
+constexpr double kOwnFlops = 1 << 27;   // above it our chains are not even tried
+constexpr double kWholeFlops = 2e11;    // above it nor are our kernels for whole vectors
 constexpr double kTinyFlops = 1 << 16;  // below it one launch is all the time there is
 constexpr int kRounds = 3, kMostCalls = 20;
 constexpr float kRoundMs = 0.2F;
@@ -43,7 +44,7 @@ Key key_of(const Gemm& g, Precision precision, Choice choice, const GemmOperands
 fulcrum_status Product::take(const Gemm& gemm, Precision precision, const Route& route) {
   gemm_ = gemm;
   route_ = route;
-  if (!route.library) return done();
+  if (route.maker != Maker::library) return done();
   FULCRUM_STATUS(LtForm::make(gemm, precision, route.fused, &form_));
   if (route.workspace_bytes > 0) FULCRUM_STATUS(workspace_.take(route.workspace_bytes));
   if (form_->widened()) FULCRUM_STATUS(sums_.take(static_cast<std::size_t>(gemm.outputs()) * sizeof(float)));
@@ -52,8 +53,13 @@ fulcrum_status Product::take(const Gemm& gemm, Precision precision, const Route&
 
 fulcrum_status Product::run(const GemmOperands& operands, cudaStream_t stream) const {
   if (gemm_.outputs() == 0) return done();
-  if (!route_.library) {
-    enqueue_tiles(gemm_, operands, route_.tile, stream);
+  if (route_.maker == Maker::tensor)
+    return enqueue_tensor(gemm_, operands, static_cast<TensorTile>(route_.tile), stream);
+  if (route_.maker != Maker::library) {
+    if (route_.maker == Maker::wide)
+      enqueue_wide(gemm_, operands, static_cast<WideTile>(route_.tile), stream);
+    else
+      enqueue_tiles(gemm_, operands, route_.tile, stream);
     return launched("a matrix product");
   }
   void* output = form_->widened() ? sums_.as<void>() : operands.c;
@@ -87,7 +93,7 @@ class RouteSearch {
     else
       take_first_right(may_try, best);
     // What goes by the library's name is never our own kernel.
-    if (choice == Choice::fastest || best->library) return done();
+    if (choice == Choice::fastest || best->maker == Maker::library) return done();
     return failed(FULCRUM_UNSUPPORTED, "cuBLASLt proposes nothing for this product");
   }
 
@@ -97,15 +103,28 @@ class RouteSearch {
       if (choice != Choice::unfused) propose(true, kProposals);
       if (!is_plain(gemm_)) propose(false, choice == Choice::heuristic ? 1 : kSplitProposals);
     }
-    if (choice != Choice::fastest || flops_of(gemm_) > kOwnFlops) return;
+    if (choice != Choice::fastest) return;
+    if (flops_of(gemm_) < kWholeFlops && tensor_takes(gemm_, operands_)) collect_own();
+    if (flops_of(gemm_) > kOwnFlops) return;
     for (const int tile : kTiles) routes_.push_back(Route{.tile = tile});
+  }
+
+  /// The kernels that need whole vectors.
+  void collect_own() {
+    if (precision_ == Precision::fp32) {
+      for (const WideTile tile : kWideTiles)
+        routes_.push_back(Route{.maker = Maker::wide, .tile = static_cast<int>(tile)});
+      return;
+    }
+    for (const TensorTile tile : kTensorTiles)
+      routes_.push_back(Route{.maker = Maker::tensor, .tile = static_cast<int>(tile)});
   }
 
   void propose(bool fused, int count) {
     std::unique_ptr<LtForm> form;
     if (LtForm::make(gemm_, precision_, fused, &form).code != FULCRUM_OK) return;
     for (const auto& proposal : form->propose(operands_, kWorkspaceBytes, count)) {
-      routes_.push_back(Route{.library = true,
+      routes_.push_back(Route{.maker = Maker::library,
                               .fused = fused,
                               .algorithm = proposal.algo,
                               .workspace_bytes = proposal.workspaceSize});
@@ -139,7 +158,7 @@ class RouteSearch {
 
   /// What only a trial can show. A bias of the operands' own type is plain addition, which nobody gets wrong.
   bool needs_proof(const Route& route) const {
-    return route.library && route.fused &&
+    return route.maker == Maker::library && route.fused &&
            (gemm_.activation != Activation::none || (gemm_.has_bias && gemm_.element != Element::f32));
   }
 
@@ -175,7 +194,7 @@ class RouteSearch {
 
   void take_first_right(bool may_try, Route* into) {
     for (const Route& route : routes_) {
-      if (!route.library || (needs_proof(route) && !may_try) || !is_right(route)) continue;
+      if (route.maker != Maker::library || (needs_proof(route) && !may_try) || !is_right(route)) continue;
       // Its code is on the device before anyone records it.
       if (may_try && !needs_proof(route) && run_once(route).code != FULCRUM_OK) continue;
       *into = route;

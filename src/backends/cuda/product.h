@@ -1,20 +1,25 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A matrix product with the way it is done settled: the library's proposals and our own tiles are timed once per
+// A matrix product with the way it is done settled: the library's proposals and our own kernels are timed once per
 // shape, on scratch operands, and the fastest is kept for the life of the process. The kernels of matmul and
 // batched_matmul are made of these.
 #pragma once
 
 #include "backends/cuda/blas_lt.h"
+#include "backends/cuda/tensor_gemm.h"
+#include "backends/cuda/wide_gemm.h"
 
 namespace fulcrum::backends::cuda {
 
+/// Whose kernel: our fma chains, the same with wide tiles, our tensor-core product, or the library's.
+enum class Maker : int32_t { chains, wide, tensor, library };
+
 /// How a product is done.
 struct Route {
-  bool library = false;
+  Maker maker = Maker::chains;
   bool fused = true;  // bias and activation inside the library's kernel; else a pass of ours follows
-  int tile = 0;       // our own kernel's
+  int tile = 0;       // our own kernel's; a WideTile or TensorTile where that is the maker
   cublasLtMatmulAlgo_t algorithm = {};
   std::size_t workspace_bytes = 0;
 };

@@ -56,6 +56,23 @@ const char* why_not();
 /// The CUDA stream behind a stream of the C interface; null: the module's own, which does not block on the legacy one.
 cudaStream_t stream_of(void* stream);
 
+/// A flag in the host's memory, to be raised behind the results of one call.
+struct Signal {
+  std::uint32_t* flag = nullptr;     // as the device sees it; becomes 1
+  std::uint32_t* tickets = nullptr;  // on the device; 0 before and after every launch
+};
+/// What a trip asks of the next run() on this thread. A kernel whose only launch can raise the flag itself takes the
+/// request; where nobody took it, the trip sends something behind the kernel that does.
+inline Signal& requested_signal() {
+  static thread_local Signal requested;
+  return requested;
+}
+inline Signal take_signal() {
+  const Signal taken = requested_signal();
+  requested_signal() = Signal{};
+  return taken;
+}
+
 /// Memory from the pools of pools.h: the size class may be larger than asked for. Null only with an error status.
 fulcrum_status take_device(std::size_t bytes, void** pointer);
 void give_device(void* pointer);

@@ -76,17 +76,16 @@ __global__ void __launch_bounds__(kMostThreads, 1) softmax_grid_held(Matrix m, G
   for (std::int64_t row = 0; row < m.rows; ++row) {
     Pair* pairs = state.pairs + (row % 2) * chunks;
     float v[kHeld][8];
-    float max[kHeld];
+    Pair of_units[kHeld];
 #pragma unroll
     for (int i = 0; i < kHeld; ++i) {
       const std::int64_t at = first + i * stride;
       load_unit<kAligned, Reuse::once>(m.x + row * m.n + at, left_of(m.n, at), v[i]);
     }
+    summarize<kLog>(v, of_units);
 #pragma unroll
     for (int i = 0; i < kHeld; ++i) {
-      const Pair pair = summarize<kLog>(v[i]);
-      max[i] = pair.max;
-      if (lane == 0) units[i][warp] = pair;
+      if (lane == 0) units[i][warp] = of_units[i];
     }
     __syncthreads();
     const int mine = blockIdx.x + warp * gridDim.x;
@@ -99,7 +98,7 @@ __global__ void __launch_bounds__(kMostThreads, 1) softmax_grid_held(Matrix m, G
 #pragma unroll
     for (int i = 0; i < kHeld; ++i) {
       const std::int64_t at = first + i * stride;
-      finish<kLog>(v[i], max[i], end);
+      finish<kLog>(v[i], of_units[i].max, end);
       store_unit<kAligned>(m.out + row * m.n + at, left_of(m.n, at), v[i]);
     }
   }
@@ -157,12 +156,13 @@ struct LongRow {
       } else {
         load<Reuse::once>(first, v);
       }
+      Pair of_units[kGroup];
+      summarize<kLog>(v, of_units);
 #pragma unroll
       for (int i = 0; i < kGroup; ++i) {
-        const Pair pair = summarize<kLog>(v[i]);
-        if (lane == 0) units[buffer][first % kBatch + i][warp] = pair;
+        if (lane == 0) units[buffer][first % kBatch + i][warp] = of_units[i];
         if (first < shared) hold(first + i, v[i]);
-        if (first < shared && lane == 0) held_max[first + i][warp] = pair.max;
+        if (first < shared && lane == 0) held_max[first + i][warp] = of_units[i].max;
       }
       const int end = first + kGroup;
       if (end % kBatch != 0 && end < count) continue;
@@ -180,16 +180,11 @@ struct LongRow {
     for (int first = (count - 1) / kGroup * kGroup; first >= shared; first -= kGroup) {
       float v[kGroup][8];
       load<Reuse::once>(first, v);
+      float max[kGroup] = {};
+      if constexpr (!kLog) exponentials<kWarp>(v, max);
 #pragma unroll
       for (int i = 0; i < kGroup; ++i) {
-        float max = 0;
-        if constexpr (!kLog) {
-          float e[8];
-          max = exponentials(v[i], e);
-#pragma unroll
-          for (int j = 0; j < 8; ++j) v[i][j] = e[j];
-        }
-        finish<kLog>(v[i], max, end);
+        finish<kLog>(v[i], max[i], end);
         store_unit<kAligned>(out + element(first + i), left_of(n, element(first + i)), v[i]);
       }
     }

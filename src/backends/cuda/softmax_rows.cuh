@@ -15,6 +15,21 @@ struct Matrix {
   std::int64_t rows, n;
 };
 
+/// The outputs of a row whose units every lane holds, from what summarize() left of them.
+template <bool kLog, bool kAligned, int kUnits, int kCount>
+__device__ inline void finish_row(float (*v)[kCount], const Pair* pairs, float* to, int left) {
+  const Finish end = finish_of<kLog>(merge_held<kUnits>(pairs));
+#pragma unroll
+  for (int u = 0; u < kUnits; ++u) {
+    finish<kLog>(v[u], pairs[u].max, end);
+    if constexpr (kCount == 4) {
+      store_four<kAligned>(to, left, v[u]);
+    } else {
+      store_unit<kAligned>(to + u * kUnit, left - u * kUnit, v[u]);
+    }
+  }
+}
+
 /// kLanes lanes for kRows rows of at most 4 * kLanes * kVectors elements each. Rows that do not exist are empty ones:
 /// every lane takes part in every shuffle.
 template <bool kLog, bool kAligned, int kLanes, int kVectors, int kRows>
@@ -27,7 +42,7 @@ __global__ void __launch_bounds__(256) softmax_warp(Matrix m) {
   const std::int64_t first = group * kRows;
   const std::int64_t at = first * m.n + 4 * lane;
   const int left = static_cast<int>(m.n) - 4 * lane;
-  float v[kRows][kUnits][kCount];
+  float v[kRows * kUnits][kCount];
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
     const float* from = m.x + at + r * m.n;
@@ -35,29 +50,18 @@ __global__ void __launch_bounds__(256) softmax_warp(Matrix m) {
 #pragma unroll
     for (int u = 0; u < kUnits; ++u) {
       if constexpr (kCount == 4) {
-        load_four<kAligned, Reuse::once>(from, here, v[r][u]);
+        load_four<kAligned, Reuse::once>(from, here, v[r]);
       } else {
-        load_unit<kAligned, Reuse::once>(from + u * kUnit, here - u * kUnit, v[r][u]);
+        load_unit<kAligned, Reuse::once>(from + u * kUnit, here - u * kUnit, v[r * kUnits + u]);
       }
     }
   }
+  Pair pairs[kRows * kUnits];
+  summarize<kLog, kLanes>(v, pairs);
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
-    float* to = m.out + at + r * m.n;
     const int here = first + r < m.rows ? left : 0;
-    Pair pairs[kUnits];
-#pragma unroll
-    for (int u = 0; u < kUnits; ++u) pairs[u] = summarize<kLog, kLanes>(v[r][u]);
-    const Finish end = finish_of<kLog>(merge_held(pairs));
-#pragma unroll
-    for (int u = 0; u < kUnits; ++u) {
-      finish<kLog>(v[r][u], pairs[u].max, end);
-      if constexpr (kCount == 4) {
-        store_four<kAligned>(to, here, v[r][u]);
-      } else {
-        store_unit<kAligned>(to + u * kUnit, here - u * kUnit, v[r][u]);
-      }
-    }
+    finish_row<kLog, kAligned, kUnits>(v + r * kUnits, pairs + r * kUnits, m.out + at + r * m.n, here);
   }
 }
 
@@ -87,22 +91,21 @@ __global__ void __launch_bounds__(kMostThreads, 1) softmax_cta(Matrix m) {
   const std::int64_t at = blockIdx.x * m.n + first;
   const int left = static_cast<int>(m.n) - first;
   float v[kUnits][8];
-  float max[kUnits];
+  Pair pairs[kUnits];
 #pragma unroll
   for (int u = 0; u < kUnits; ++u) {
     load_unit<kAligned, Reuse::once>(m.x + at + u * stride, left - u * stride, v[u]);
   }
+  summarize<kLog>(v, pairs);
 #pragma unroll
   for (int u = 0; u < kUnits; ++u) {
-    const Pair pair = summarize<kLog>(v[u]);
-    max[u] = pair.max;
-    if (lane == 0) units[warp + u * warps] = pair;
+    if (lane == 0) units[warp + u * warps] = pairs[u];
   }
   __syncthreads();
   const Finish end = finish_of<kLog>(merge_units(units, count, chunks));
 #pragma unroll
   for (int u = 0; u < kUnits; ++u) {
-    finish<kLog>(v[u], max[u], end);
+    finish<kLog>(v[u], pairs[u].max, end);
     store_unit<kAligned>(m.out + at + u * stride, left - u * stride, v[u]);
   }
 }
@@ -147,16 +150,17 @@ __global__ void __launch_bounds__(kMostThreads, 1) softmax_cluster(Matrix m, int
   // Units from `last` on are another CTA's.
   const int left = min(static_cast<int>(m.n), last * kUnit) - element;
   float v[kUnits][8];
+  Pair pairs[kUnits];
 #pragma unroll
   for (int u = 0; u < kUnits; ++u) {
     load_unit<kAligned, Reuse::once>(m.x + at + u * stride, left - u * stride, v[u]);
   }
   cluster_wait();
+  summarize<kLog>(v, pairs);
 #pragma unroll
   for (int u = 0; u < kUnits; ++u) {
     const int unit = first + warp + u * warps;
-    const Pair pair = summarize<kLog>(v[u]);
-    if (lane < cluster && unit < last) store_in_cluster(&units[unit], lane, pair);
+    if (lane < cluster && unit < last) store_in_cluster(&units[unit], lane, pairs[u]);
   }
   __syncwarp();  // the barriers below want the warp together
   cluster_arrive();
@@ -164,8 +168,7 @@ __global__ void __launch_bounds__(kMostThreads, 1) softmax_cluster(Matrix m, int
   const Finish end = finish_of<kLog>(merge_units(units, count, chunks));
 #pragma unroll
   for (int u = 0; u < kUnits; ++u) {
-    const int unit = first + warp + u * warps;
-    finish<kLog>(v[u], unit < last ? units[unit].max : 0, end);
+    finish<kLog>(v[u], pairs[u].max, end);
     store_unit<kAligned>(m.out + at + u * stride, left - u * stride, v[u]);
   }
 #endif

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The state of the device now, as JSON: what NVML says and how the pools stand. A key that is not known is left out.
+// The state of the device now, as JSON: what NVML says, how the pools stand, what tracing cost. A key that is not known is left out.
+#include "backends/cuda/activities.h"
 #include "backends/cuda/json.h"
 #include "backends/cuda/nvml.h"
 #include "backends/cuda/parts.h"
@@ -24,6 +25,15 @@ JsonObject pool_state(const Pool& pool) {
   return json.integer("source_calls", counters.source_calls).integer("strays", counters.strays);
 }
 
+JsonObject tracing() {
+  const TracingState now = tracing_state();
+  JsonObject json;
+  json.number("clock_error_seconds", now.clock_error_seconds).number("load_seconds", now.load_seconds);
+  json.number("enable_seconds", now.enable_seconds).number("first_work_seconds", now.first_work_seconds);
+  json.number("migrations_seconds", now.migrations_seconds).number("flush_seconds", now.flush_seconds);
+  return json.number("stop_seconds", now.stop_seconds);
+}
+
 const char* state() {
   static thread_local std::string text;
   JsonObject json;
@@ -43,6 +53,7 @@ const char* state() {
     if (now.other_processes) json.integer("other_processes", *now.other_processes);
     if (!now.driver.empty()) json.text("driver", now.driver);
     json.object("device_pool", pool_state(device_pool())).object("pinned_pool", pool_state(pinned_pool()));
+    if (tracing_state().load_seconds > 0) json.object("tracing", tracing());
   }
   text = json.str();
   return text.c_str();

@@ -39,14 +39,30 @@ __device__ __forceinline__ void store(Pack* to, Pack value) {
   }
 }
 
-/// First thing in every kernel, before it touches memory. In a programmatic launch the grid starts while the one
-/// before it drains, waits here until that one is finished and its writes are visible, and then lets its own follower
-/// come up. In a plain launch neither instruction does anything.
+/// First thing in every kernel, before it touches memory. In a programmatic launch the grid starts while the one before
+/// it drains, waits here until that one is finished and its writes are visible, and then lets its own follower come up.
+/// In a plain launch neither instruction does anything.
 __device__ __forceinline__ void follow() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
+}
+
+/// Last thing in a kernel that took a signal, by every thread: raises the flag once the results of all CTAs are where
+/// the host sees them. Without a signal it does nothing. The barrier puts a CTA's stores before its first thread's
+/// fence, which is cumulative and of system scope; tickets put all fences before the last CTA's release of the flag. A
+/// lone CTA needs none, which saves a round trip to L2. The last ticket sets the count back to zero.
+__device__ __forceinline__ void raise_when_last(const Signal& signal) {
+  if (signal.flag == nullptr) return;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  if (gridDim.x > 1) {
+    __threadfence_system();
+    if (atomicInc(signal.tickets, gridDim.x - 1) != gridDim.x - 1) return;
+    __threadfence_system();
+  }
+  asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(signal.flag), "r"(1u) : "memory");
 }
 
 /// Programmatic launches need the instructions above, which only the code for 9.0 carries.
@@ -77,13 +93,15 @@ struct Launch {
   int64_t ctas;
   int threads;
   bool programmatic;
-  int cluster = 1;  // CTAs that run together
+  int cluster = 1;          // CTAs that run together
+  size_t shared_bytes = 0;  // beside what the kernel declares
 };
 
 inline cudaLaunchConfig_t config_of(const Launch& shape, void* stream, cudaLaunchAttribute (&attributes)[2]) {
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(static_cast<unsigned>(shape.ctas));
   config.blockDim = dim3(static_cast<unsigned>(shape.threads));
+  config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = stream_of(stream);
   config.attrs = attributes;
   if (shape.programmatic) {
@@ -97,6 +115,14 @@ inline cudaLaunchConfig_t config_of(const Launch& shape, void* stream, cudaLaunc
     attribute.val.clusterDim = {static_cast<unsigned>(shape.cluster), 1, 1};
   }
   return config;
+}
+
+/// Lets a kernel have kBytes of shared memory beside what it declares. Allowed while a stream is recorded.
+template <size_t kBytes, class Kernel>
+fulcrum_status allow_shared(Kernel kernel) {
+  FULCRUM_CUDA(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kBytes)));
+  return done();
 }
 
 /// `count` launches of one kernel, one behind the other.

@@ -386,7 +386,8 @@ std::string comparison_key(const Comparison& comparison, std::string_view inputs
 }
 
 Result<ops::Problem> problem_of(const Group& group) {
-  FULCRUM_TRY(ops::Problem problem, ops::Problem::make(*group.op, group.shape));
+  const ops::Problem::Options options{.optional_inputs = ops::names_optional(*group.op, group.inputs)};
+  FULCRUM_TRY(ops::Problem problem, ops::Problem::make(*group.op, group.shape, options));
   FULCRUM_CHECK(ops::fill_inputs(problem, group.inputs));
   return problem;
 }

@@ -3,6 +3,7 @@
 #include "cli/bench/workers.h"
 
 #include <fmt/format.h>
+#include <fulcrum/backends/device.h>
 
 #include <nlohmann/json.hpp>
 
@@ -102,7 +103,15 @@ static Result<Measurement> first_call(const Options& options) {
   return measure::first_call(options.list("backend").at(0), options.list("variant").at(0), problem, config);
 }
 
+/// Before anything else touches the device: a tracer that comes later sees less. What goes wrong here is told by the
+/// measurement, which asks again.
+static void start_tracing(const Options& options) {
+  const auto backend = backends::find(options.list("backend").at(0));
+  if (backend.ok()) (void)backends::activity_start(**backend);
+}
+
 static Result<Measurement> one_case(const Options& options, Context& context) {
+  if (options.has("instrumented")) start_tracing(options);
   FULCRUM_TRY(const Plan plan, make_plan(options));
   const Group& group = plan.groups[0];
   FULCRUM_TRY(ops::Problem problem, problem_of(group));

@@ -194,6 +194,11 @@ Status fill_one(Problem& problem, const std::string& name, const std::string& te
   FULCRUM_TRY(const Target target, input_named(problem.op(), name));
   FULCRUM_TRY(const Description description, parse_description(text));
   const std::span<std::byte> bytes = problem.buffer(target.pointer);
+  if (target.slot->optional && bytes.empty() && problem.op().extent(problem.args(), target.pointer) > 0) {
+    return Error{Code::usage,
+                 fmt::format("input {} of {} is not there to be filled", name, problem.op().name),
+                 "make the problem with its optional inputs"};
+  }
   const std::uint64_t key = tensor_key(target.pointer);
   const DType dtype = dtype_of(problem.op(), target.pointer, problem.shape().dtype);
   switch (dtype) {
@@ -237,6 +242,12 @@ Status check_inputs(const Op& op, const InputTexts& inputs) {
     FULCRUM_CHECK(parse_description(text));
   }
   return {};
+}
+
+bool names_optional(const Op& op, const InputTexts& inputs) {
+  return std::any_of(op.slots.begin(), op.slots.end(), [&](const Slot& slot) {
+    return slot.optional && inputs.contains(std::string(slot.name));
+  });
 }
 
 Status fill_inputs(Problem& problem, const InputTexts& inputs) {

@@ -111,7 +111,7 @@ fulcrum_status launch_aligned(const Vectors& v, bool known, bool programmatic, v
   return launch_for<kAligned, true>(v, programmatic, stream, count);
 }
 
-template <bool kProgrammatic>
+template <bool kPlain>
 fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
   const bool unit = a->scalar[0].i == 1;
   const Vectors v{.queries = a->in<float>(kQuery),
@@ -123,10 +123,11 @@ fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
                   .d = a->dim[kD]};
   if (v.query_count == 0 || v.row_count == 0) return done();
   const bool known = unit || v.inverse;
+  const bool programmatic = !kPlain && streaming::can_follow(a);
   const auto bits = reinterpret_cast<std::uintptr_t>(v.queries) | reinterpret_cast<std::uintptr_t>(v.rows);
   if (bits % sizeof(float4) == 0 && v.d % 4 == 0)
-    return launch_aligned<true>(v, known, kProgrammatic, stream, count);
-  return launch_aligned<false>(v, known, kProgrammatic, stream, count);
+    return launch_aligned<true>(v, known, programmatic, stream, count);
+  return launch_aligned<false>(v, known, programmatic, stream, count);
 }
 
 }  // namespace
@@ -134,7 +135,7 @@ fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
 std::span<const fulcrum_kernel> cosine_similarity() {
   static const fulcrum_kernel kernels[] = {
       fulcrum_kernel{.variant = "default", .level = 1, .isa = streaming::isa, .run = run<false>},
-      fulcrum_kernel{.variant = "programmatic",
+      fulcrum_kernel{.variant = "plain",
                      .level = 1,
                      .isa = streaming::isa,
                      .supports = streaming::can_follow,

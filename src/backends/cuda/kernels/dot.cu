@@ -3,89 +3,20 @@
 //
 // dot on the device, in one launch. A chunk of 8192 elements is summed in fp32 in 1024 lanes and a fixed tree; chunk
 // sums are added in fp64 in groups of 2048, by index, and then the groups. The last CTA of a group adds the group, the
-// last of all adds the groups. Threads, grid and alignment change who computes, never what: the bits are the same.
-// A plan's scratch serves one call at a time: calls with the same plan on two streams at once are not allowed.
+// last of all adds the groups. Threads, grid and alignment change who computes, never what: the bits are the same. Long
+// vectors go through rings in shared memory instead (dot_bulk.cuh). A plan's scratch serves one call at a time: calls
+// with the same plan on two streams at once are not allowed.
 #include <algorithm>
 #include <new>
 #include <span>
 
-#include "backends/cuda/fold.cuh"
-#include "backends/cuda/streaming.cuh"
+#include "backends/cuda/dot.cuh"
+#include "backends/cuda/dot_bulk.cuh"
 
 namespace fulcrum::backends::cuda::kernels {
 namespace {
 
 using namespace streaming;
-
-constexpr int kChunk = 8192;
-constexpr int kGroup = 2048;  // chunks; all of them are then loaded in one go by the CTA that adds them
-constexpr int kChunkVectors = kChunk / 4;
-static_assert(kChunkVectors == 2 * kSumLanes);
-
-struct Dot {
-  const float *a, *b;
-  float* out;
-  int64_t n, chunks, groups;
-  int run;  // chunks of a CTA, one behind the other; divides kGroup
-  double *chunk_sums, *group_sums;
-  unsigned* counters;  // of each group, then of all groups; zero between calls
-};
-
-/// Vector `at` of a chunk that has `left` elements; zeros behind the end, which change no sum.
-template <Cache kCache, bool kAligned, bool kFull>
-__device__ __forceinline__ float4 load_four(const float* chunk, int at, int left) {
-  const float* from = chunk + 4 * at;
-  if (kAligned && (kFull || 4 * at + 4 <= left)) return load<kCache>(reinterpret_cast<const float4*>(from));
-  float4 x = {};
-  if (kFull || 4 * at < left) x.x = from[0];
-  if (kFull || 4 * at + 1 < left) x.y = from[1];
-  if (kFull || 4 * at + 2 < left) x.z = from[2];
-  if (kFull || 4 * at + 3 < left) x.w = from[3];
-  return x;
-}
-
-/// Thread t of kThreads carries the lanes t, t + kThreads, ...; lane l takes the vectors l and l + 1024 of the chunk,
-/// one chain of fma through both. A batch of vectors is loaded before the first is used.
-template <int kThreads, Cache kCache, bool kAligned, bool kFull>
-__device__ __forceinline__ void accumulate(const float* a, const float* b, int left,
-                                           float (&lane)[kSumLanes / kThreads]) {
-  constexpr int kLanes = kSumLanes / kThreads, kVectors = 2 * kLanes;
-  constexpr int kBatch = kVectors < 4 ? kVectors : 4;
-  static_assert(kBatch % kLanes == 0);
-#pragma unroll 1  // a second batch in flight would cost the registers of other CTAs
-  for (int base = 0; base < kVectors; base += kBatch) {
-    float4 x[kBatch], y[kBatch];
-#pragma unroll
-    for (int i = 0; i < kBatch; ++i) {
-      const int at = static_cast<int>(threadIdx.x) + (base + i) * kThreads;
-      x[i] = load_four<kCache, kAligned, kFull>(a, at, left);
-      y[i] = load_four<kCache, kAligned, kFull>(b, at, left);
-    }
-#pragma unroll
-    for (int i = 0; i < kBatch; ++i) {
-      float& sum = lane[i % kLanes];
-      sum = __fmaf_rn(x[i].x, y[i].x, sum);
-      sum = __fmaf_rn(x[i].y, y[i].y, sum);
-      sum = __fmaf_rn(x[i].z, y[i].z, sum);
-      sum = __fmaf_rn(x[i].w, y[i].w, sum);
-    }
-  }
-}
-
-/// The sum of a chunk, known to warp 0 afterwards.
-template <int kThreads, Cache kCache, bool kAligned>
-__device__ __forceinline__ float sum_chunk(const Dot& dot, int64_t chunk, float* shared) {
-  const float* a = dot.a + chunk * kChunk;
-  const float* b = dot.b + chunk * kChunk;
-  const int64_t left = dot.n - chunk * kChunk;
-  float lane[kSumLanes / kThreads] = {};
-  if (left >= kChunk) {
-    accumulate<kThreads, kCache, kAligned, true>(a, b, kChunk, lane);
-  } else {
-    accumulate<kThreads, kCache, kAligned, false>(a, b, static_cast<int>(left), lane);
-  }
-  return fold_lanes<kThreads>(lane, shared);
-}
 
 /// Every CTA adds its chunks and goes, but for those that draw the last ticket of a group and of all groups. Four CTAs
 /// of 256 threads or one of 1024 share an SM, so that one still loads while another adds up.
@@ -176,7 +107,7 @@ fulcrum_status fill(const fulcrum_args& a, Plan& plan) {
   if (dot.chunks <= kAlone) return done();
   plan.cluster = cluster_for(dot.chunks);
   const size_t sums = static_cast<size_t>(dot.chunks + dot.groups) * sizeof(double);
-  const size_t counters = static_cast<size_t>(dot.groups + 1) * sizeof(unsigned);
+  const size_t counters = static_cast<size_t>(dot.groups + 2) * sizeof(unsigned);
   FULCRUM_STATUS(plan.scratch.take(sums + counters));
   dot.chunk_sums = plan.scratch.as<double>();
   dot.group_sums = dot.chunk_sums + dot.chunks;
@@ -217,7 +148,7 @@ Kernel choose(const Dot& dot, bool wide) {
 enum class Way { grid, programmatic, cluster };
 
 /// kRun chunks a CTA, where there are more than that: a single CTA adds them one by one, which for three and more is
-/// another order than the tree's.
+/// another order than the tree's. kRun 0: four once the device is full several times over.
 template <int kRun, Way kWay>
 fulcrum_status run(const fulcrum_args* a, void* stream, int64_t count) {
   const Plan& plan = *static_cast<const Plan*>(a->plan);
@@ -228,31 +159,55 @@ fulcrum_status run(const fulcrum_args* a, void* stream, int64_t count) {
     return launch(aligned ? sum_in_cluster<true> : sum_in_cluster<false>,
                   Launch{plan.cluster, 1024, false, plan.cluster}, stream, count, dot);
   }
-  dot.run = dot.chunks <= kAlone ? static_cast<int>(kAlone) : dot.chunks <= kRun ? 1 : kRun;
+  const int chosen = kRun > 0 ? kRun : dot.chunks >= 12 * device().sms ? 4 : 1;
+  dot.run = dot.chunks <= kAlone ? static_cast<int>(kAlone) : dot.chunks <= chosen ? 1 : chosen;
   const int64_t ctas = std::max<int64_t>(1, divide_up(dot.chunks, dot.run));
   const bool wide = dot.n > kChunk / 4 && ctas <= device().sms;
-  const Launch shape{ctas, wide ? 1024 : 256, kWay == Way::programmatic};
+  const Launch shape{ctas, wide ? 1024 : 256, kWay == Way::programmatic && can_follow(a)};
   return launch(choose(dot, wide), shape, stream, count, dot);
 }
 
-template <int kRun, Way kWay>
-fulcrum_kernel make_kernel(const char* variant) {
+/// kPerSm CTAs on each SM with kStages places in the ring of each; what is too short or not aligned goes the usual way.
+template <int kStages, int kPerSm, bool kAhead>
+fulcrum_status run_bulk(const fulcrum_args* a, void* stream, int64_t count) {
+  Dot dot = static_cast<const Plan*>(a->plan)->dot;
+  dot.a = a->in<float>(0), dot.b = a->in<float>(1), dot.out = a->out<float>(2);
+  const int64_t ctas = static_cast<int64_t>(kPerSm) * device().sms;
+  if (!can_follow(a) || !is_aligned(dot.a) || !is_aligned(dot.b) || dot.n / kChunk < kFixedChunks * ctas)
+    return run<0, Way::programmatic>(a, stream, count);
+  const auto kernel = sum_in_ring<kStages, kAhead>;
+  constexpr size_t kBytes = ring_bytes(kStages);
+  static_assert(kPerSm * (kBytes + 6 * 1024) <= 228 * 1024);
+  FULCRUM_STATUS(allow_shared<kBytes>(kernel));
+  const bool once = 8 * dot.n > device().l2_bytes;
+  return launch(kernel, Launch{ctas, kRingThreads, true, 1, kBytes}, stream, count, dot, once);
+}
+
+template <auto kEntry>
+fulcrum_kernel make_kernel(const char* variant, bool everywhere = false) {
   return fulcrum_kernel{.variant = variant,
                         .level = 1,
                         .isa = isa,
-                        .supports = kWay == Way::grid ? nullptr : can_follow,
+                        .supports = everywhere ? nullptr : can_follow,
                         .plan = make_plan,
                         .drop = drop,
-                        .run = run<kRun, kWay>};
+                        .run = kEntry};
 }
 
 }  // namespace
 
 std::span<const fulcrum_kernel> dot() {
   static const fulcrum_kernel kernels[] = {
-      make_kernel<1, Way::grid>("default"), make_kernel<2, Way::grid>("run2"),
-      make_kernel<4, Way::grid>("run4"), make_kernel<1, Way::cluster>("cluster"),
-      make_kernel<1, Way::programmatic>("programmatic")};
+      make_kernel<run<0, Way::programmatic>>("default", true),
+      make_kernel<run<1, Way::grid>>("run1", true),
+      make_kernel<run<4, Way::grid>>("run4", true),
+      make_kernel<run<1, Way::cluster>>("cluster"),
+      make_kernel<run<1, Way::programmatic>>("programmatic"),
+      make_kernel<run_bulk<6, 1, false>>("bulk"),
+      make_kernel<run_bulk<6, 1, true>>("bulk_ahead"),
+      make_kernel<run_bulk<12, 1, true>>("bulk_deep"),
+      make_kernel<run_bulk<6, 2, true>>("bulk_pair"),
+  };
   return kernels;
 }
 

@@ -2,14 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rates of the device's memory and of L2. A kernel walks over tiles of 512 threads x kLoads words of 16 bytes, all
-// loads of a tile in flight before the first is used. How many loads and CTAs are best differs between devices, so
-// that a probe tries a few when it is opened and keeps the fastest.
+// loads of a tile in flight before the first is used. How many loads and CTAs are best differs between devices, so that
+// a probe tries a few when it is opened, the driver's copy and the forms of the ops too, and keeps the fastest.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include <algorithm>
 
 #include "backends/cuda/probes/probe.h"
+#include "backends/cuda/probes/rings.h"
 
 namespace fulcrum::backends::cuda::probes {
 namespace {
@@ -107,8 +108,11 @@ fulcrum_status launch_walk(int loads, unsigned ctas, const Walk& w, cudaStream_t
   return launched("walking over memory");
 }
 
+enum class By { walk, driver, tiles2, tiles4, ring };
+
 /// One launch over `bytes` of each array, `passes` times, with `ctas` CTAs (0: one for each tile).
 struct Launch {
+  By by = By::walk;
   Mix mix = Mix::read;
   bool once = true;
   int loads = 4;
@@ -117,10 +121,32 @@ struct Launch {
   int64_t bytes = 0;
   int64_t passes = 1;
   unsigned* sink = nullptr;
+  unsigned* counter = nullptr;
 
   double moved() const { return static_cast<double>(bytes * arrays_of(mix) * passes); }
 
   fulcrum_status operator()(cudaStream_t stream) const {
+    return by == By::walk ? walk_over(stream) : pass_over(stream);
+  }
+
+ private:
+  /// One pass in another form.
+  fulcrum_status pass_over(cudaStream_t stream) const {
+    if (by == By::driver && mix == Mix::copy) {
+      FULCRUM_CUDA(cudaMemcpyAsync(base + bytes, base, static_cast<std::size_t>(bytes),
+                                   cudaMemcpyDeviceToDevice, stream));
+      return done();
+    }
+    if (by != By::driver) {
+      const Form form = by == By::ring ? Form::ring : by == By::tiles2 ? Form::tiles2 : Form::tiles4;
+      if (mix == Mix::read) return read_as(form, base, bytes, counter, sink, stream);
+      if (mix == Mix::copy) return copy_as(form, base, bytes, counter, stream);
+      if (mix == Mix::add) return add_as(form, base, bytes, counter, stream);
+    }
+    return failed(FULCRUM_UNSUPPORTED, "this memory is not walked over in this form");
+  }
+
+  fulcrum_status walk_over(cudaStream_t stream) const {
     Walk w{};
     const auto array = [&](int64_t i) { return reinterpret_cast<uint4*>(base + i * bytes); };
     w.a = array(0);
@@ -154,11 +180,13 @@ class MemoryWindow : public Window {
   fulcrum_status prepare(const fulcrum_probe& self) {
     work_ = self.work;
     FULCRUM_STATUS(share_arena(arena_));
-    FULCRUM_STATUS(sink_.take(sizeof(unsigned)));
+    FULCRUM_STATUS(numbers_.take(2 * sizeof(unsigned)));
+    FULCRUM_CUDA(cudaMemsetAsync(numbers_.as<unsigned>(), 0, 2 * sizeof(unsigned), stream_of(nullptr)));
     return marks_.open();
   }
   char* base() const { return static_cast<char*>(arena_->data()); }
-  unsigned* sink() const { return sink_.as<unsigned>(); }
+  unsigned* sink() const { return numbers_.as<unsigned>(); }
+  unsigned* counter() const { return numbers_.as<unsigned>() + 1; }
 
   /// Seconds of `times` launches. One more in front keeps the device busy while the host enqueues them.
   fulcrum_status time(const Launch& launch, int times, double* seconds) {
@@ -172,7 +200,7 @@ class MemoryWindow : public Window {
   }
 
   std::shared_ptr<Block> arena_;
-  Scratch sink_;
+  Scratch numbers_;
   Marks marks_;
   double work_ = 1;
 };
@@ -189,23 +217,26 @@ class RateWindow : public MemoryWindow {
     best_.once = kOnce;
     best_.base = base();
     best_.sink = sink();
+    best_.counter = counter();
     // All arrays together: the arena, or a third of L2, often enough for some hundred microseconds.
     constexpr int64_t kTile = kThreads * kWord * 8;
     const int64_t all = kOnce ? arena_->bytes() : device().l2_bytes / 3;
     best_.bytes = all / arrays_of(kMix) / kTile * kTile;
     best_.passes = kOnce ? 1 : 200;
     if (best_.bytes <= 0) return failed(FULCRUM_UNSUPPORTED, "the device does not say how large its L2 is");
-    double fastest = 0;
     for (const Setting& setting : kSettings) {
       if (!kOnce && setting.ctas_per_sm == 0) continue;
       Launch trial = best_;
       trial.loads = setting.loads;
       trial.ctas = static_cast<int64_t>(setting.ctas_per_sm) * device().sms;
-      double seconds = 0;
-      FULCRUM_STATUS(time(trial, 2, &seconds));
-      if (fastest == 0 || seconds < fastest) {
-        fastest = seconds;
-        best_ = trial;
+      FULCRUM_STATUS(try_out(trial));
+    }
+    if constexpr (kOnce) {
+      for (const By by : {By::driver, By::tiles2, By::tiles4, By::ring}) {
+        Launch trial = best_;
+        trial.by = by;
+        const fulcrum_status status = try_out(trial);
+        if (status.code != FULCRUM_UNSUPPORTED) FULCRUM_STATUS(status);
       }
     }
     return done();
@@ -213,7 +244,18 @@ class RateWindow : public MemoryWindow {
   fulcrum_status run(double* seconds) override { return time(best_, 2, seconds); }
 
  private:
+  fulcrum_status try_out(const Launch& trial) {
+    double seconds = 0;
+    FULCRUM_STATUS(time(trial, 2, &seconds));
+    if (fastest_ == 0 || seconds < fastest_) {
+      fastest_ = seconds;
+      best_ = trial;
+    }
+    return done();
+  }
+
   Launch best_;
+  double fastest_ = 0;
 };
 
 /// Reads by a given number of CTAs, with a known number of loads in flight a thread. Every window reads on where the

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The path `duplex`: a pipeline of pieces, the number of pieces and the way results travel chosen by timing. It is also
-// the answer to a call that the device's memory cannot hold: a ring of a few pieces then passes all of it through.
+// The path `duplex`: a pipeline of pieces, their sizes and the ways they travel chosen by timing. It is also the
+// answer to a call that the device's memory cannot hold: a ring of a few pieces then passes all of it through.
 #include "backends/cuda/trips/pipeline.h"
 #include "backends/cuda/trips/race.h"
 #include "backends/cuda/trips/trip.h"
@@ -13,23 +13,40 @@ namespace {
 /// Launching a graph of copies saves some microseconds a call at most: not worth trying beyond this.
 constexpr std::int64_t kRecordedUpTo = 64 << 20;
 
+/// Of the likeliest cuts, how many are also tried with copies in batches.
+constexpr int kBatched = 3;
+
 /// Pipelines worth timing for a call whose operands are all on the device at once.
 std::vector<PipelineKind> kinds_for(const Cargo& cargo) {
-  std::vector<std::int64_t> counts = piece_counts(cargo);
-  if (counts.empty()) return {PipelineKind{.pieces = 2}};
-  if (cargo.kernel->plan && counts.size() > 2) counts = {counts.front(), counts.back()};  // plans may be dear
-  // A result that is also read, or written once per call, would cross the link more than once.
-  bool through = cargo.calls == 1 && !cargo.kernel->plan;
-  for (const Buffer& buffer : cargo.buffers) through = through && !(buffer.in && buffer.out);
   std::vector<PipelineKind> kinds;
-  for (const std::int64_t pieces : counts) {
-    for (const bool recorded : {false, true}) {
-      if (recorded && cargo.bytes() > kRecordedUpTo) continue;
-      kinds.push_back(PipelineKind{pieces, false, recorded});
-      if (through) kinds.push_back(PipelineKind{pieces, true, recorded});
-    }
+  const auto add = [&](const PipelineKind& kind) {
+    kinds.push_back(kind);
+    if (cargo.bytes() > kRecordedUpTo) return;
+    kinds.push_back(kind);
+    kinds.back().recorded = true;
+  };
+  const auto inputs = std::count_if(cargo.buffers.begin(), cargo.buffers.end(),
+                                    [](const Buffer& buffer) { return buffer.in && buffer.slice_bytes > 0; });
+  int batched = inputs > 1 ? kBatched : 0;
+  for (const Shares& shares : uneven_cuts(cargo)) {
+    add(PipelineKind{.shares = shares});
+    if (batched-- > 0) kinds.push_back(PipelineKind{.shares = shares, .batched = true});
   }
+  for (const std::int64_t pieces : even_cuts(cargo)) add(PipelineKind{.pieces = pieces});
+  if (kinds.empty()) kinds.push_back(PipelineKind{.pieces = 2});
   return kinds;
+}
+
+/// " 50/28/15/7t%": the shares; t: results written through, m: on mapped memory.
+std::string shares_text(const Shares& shares) {
+  std::string text;
+  for (const Share& share : shares) {
+    text += (text.empty() ? " " : "/") + std::to_string(share.percent) +
+            (share.way == Way::mapped    ? "m"
+             : share.way == Way::through ? "t"
+                                         : "");
+  }
+  return text.empty() ? text : text + "%";
 }
 
 class DuplexTrip : public Trip {
@@ -62,8 +79,8 @@ class DuplexTrip : public Trip {
     const PipelineKind& kind = pipeline_->kind();
     const std::string count = std::to_string(kind.pieces);
     return (parts_.ring_length > 0 ? "duplex, cut into " + count + " pieces"
-                                   : "duplex, " + count + " chunks") +
-           (kind.through ? ", results written through" : "") + (kind.recorded ? ", recorded" : "") +
+                                   : "duplex, " + count + " chunks" + shares_text(kind.shares)) +
+           (kind.recorded ? ", recorded" : "") + (kind.batched ? ", batched" : "") +
            (parts_.host.staged() ? ", operands staged" : "");
   }
 
@@ -105,7 +122,7 @@ class DuplexTrip : public Trip {
       last = opened;
     }
     if (pipelines.empty()) return last;
-    const RaceRules rules{.warm_ups = 2, .rounds = 9, .seconds_each = 0.02, .hopeless = 1.25};
+    const RaceRules rules{.warm_ups = 3, .rounds = 9, .seconds_each = 0.012, .hopeless = 1.15};
     const int winner =
         pipelines.size() == 1 ? 0 : race(static_cast<int>(pipelines.size()), rules, [&](int i) {
           return seconds_of([&] { return last = pipelines[static_cast<std::size_t>(i)]->once(); });

@@ -20,8 +20,12 @@ class Stream {
     cudaStreamSynchronize(stream_);
     cudaStreamDestroy(stream_);
   }
-  fulcrum_status open() {
-    FULCRUM_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+  enum Urgency { kPlain, kUrgent };  // CTAs of urgent streams take the next free places on the device
+  fulcrum_status open(Urgency urgency = kPlain) {
+    int least = 0, greatest = 0;
+    FULCRUM_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    FULCRUM_CUDA(
+        cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, urgency == kUrgent ? greatest : least));
     return done();
   }
   fulcrum_status wait() const {

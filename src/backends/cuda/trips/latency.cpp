@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// For small calls the wait costs as much as the work: the kernel works on mapped memory, a flag follows it, and the
-// host spins on the flag instead of asking the driver. Four flavours (flag by kernel or by stream, recorded or not)
-// are timed by open().
+// For small calls the wait costs as much as the work: the kernel works on mapped memory, a flag follows its results,
+// and the host spins on the flag instead of asking the driver. Six flavours are timed by open(): the flag raised by the
+// call's own kernel where that can do it, by the stream, or by a kernel behind it, each recorded or not.
 //
 // Order: the host clears the flag before the launch, whose doorbell is ordered after earlier stores; the device writes
-// it once per launch, after the results (flag.cu, flag.cpp); the host's acquire load that sees 1 therefore sees the
-// results. No write of an earlier launch can be under way when the flag is cleared: that launch's only write was seen.
+// it once per launch, after the results (streaming.cuh, flag.cu, flag.cpp); the host's acquire load that sees 1
+// therefore sees the results. No write of an earlier launch can be under way when the flag is cleared: that launch's
+// only write was seen.
 #include "backends/cuda/trips/flag.h"
 #include "backends/cuda/trips/handles.h"
 #include "backends/cuda/trips/host_side.h"
@@ -60,10 +61,13 @@ class LatencyTrip : public Trip {
     void* mapped = nullptr;
     FULCRUM_CUDA(cudaHostGetDevicePointer(&mapped, flag_memory_, 0));
     device_flag_ = static_cast<std::uint32_t*>(mapped);
+    FULCRUM_STATUS(tickets_.take(sizeof(std::uint32_t)));
     FULCRUM_STATUS(stream_.open());
+    FULCRUM_CUDA(cudaMemsetAsync(tickets_.as<void>(), 0, sizeof(std::uint32_t), stream_));
     host_.load();
-    FULCRUM_STATUS(
-        station_.enqueue(stream_, 1));  // loads the kernel, which a recorded launch should not have to
+    // Both forms once: the first launch loads a kernel, which a recorded one should not have to.
+    FULCRUM_STATUS(station_.enqueue(stream_, 1));
+    raises_ = enqueue_with_request().code == FULCRUM_OK;
     FULCRUM_STATUS(stream_.wait());
     return choose();
   }
@@ -71,26 +75,43 @@ class LatencyTrip : public Trip {
   fulcrum_status once() override { return once(chosen_); }
 
   std::string detail() const override {
-    return std::string("latency, flag by ") + (kFlavours[chosen_].by_stream ? "stream" : "kernel") +
+    static constexpr const char* kNames[] = {"call", "stream", "kernel"};
+    return std::string("latency, flag by ") + kNames[static_cast<int>(kFlavours[chosen_].raiser)] +
            (kFlavours[chosen_].recorded ? ", recorded" : "") + (host_.staged() ? ", operands staged" : "");
   }
 
  private:
+  enum class Raiser { call, stream, kernel };
   struct Flavour {
-    bool by_stream, recorded;
+    Raiser raiser;
+    bool recorded;
   };
-  static constexpr int kCount = 4;
-  static constexpr Flavour kFlavours[kCount] = {{false, true}, {true, true}, {false, false}, {true, false}};
+  static constexpr int kCount = 6;
+  static constexpr Flavour kFlavours[kCount] = {{Raiser::call, true},   {Raiser::call, false},
+                                                {Raiser::stream, true}, {Raiser::stream, false},
+                                                {Raiser::kernel, true}, {Raiser::kernel, false}};
 
   fulcrum_status enqueue(int flavour) {
+    const Raiser raiser = kFlavours[flavour].raiser;
+    if (raiser == Raiser::call) return enqueue_with_request();
     FULCRUM_STATUS(station_.enqueue(stream_, calls_));
-    return kFlavours[flavour].by_stream ? signal_by_stream(stream_, device_flag_)
-                                        : signal_by_kernel(stream_, device_flag_);
+    return raiser == Raiser::stream ? signal_by_stream(stream_, device_flag_)
+                                    : signal_by_kernel(stream_, device_flag_);
+  }
+
+  /// The call raises the flag itself, or nobody does.
+  fulcrum_status enqueue_with_request() {
+    requested_signal() = Signal{device_flag_, tickets_.as<std::uint32_t>()};
+    const fulcrum_status enqueued = station_.enqueue(stream_, calls_);
+    const bool taken = take_signal().flag == nullptr;
+    FULCRUM_STATUS(enqueued);
+    return taken ? done() : failed(FULCRUM_UNSUPPORTED, "this kernel does not raise flags");
   }
 
   fulcrum_status choose() {
     bool usable[kCount] = {};
     for (int i = 0; i < kCount; ++i) {
+      if (kFlavours[i].raiser == Raiser::call && !raises_) continue;
       usable[i] = !kFlavours[i].recorded ||
                   recordings_[i].record(stream_, [&] { return enqueue(i); }).code == FULCRUM_OK;
     }
@@ -114,11 +135,13 @@ class LatencyTrip : public Trip {
 
   std::int64_t calls_ = 1;
   int chosen_ = 0;
+  bool raises_ = false;  // the call's kernel raises the flag itself
   void* flag_memory_ = nullptr;
   std::uint32_t* flag_ = nullptr;         // as the host sees it
   std::uint32_t* device_flag_ = nullptr;  // as the device does
   HostSide host_;
   Station station_;
+  Scratch tickets_;  // for calls that raise the flag themselves
   Recording recordings_[kCount];
   Stream stream_;
 };

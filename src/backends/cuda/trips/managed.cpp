@@ -4,34 +4,46 @@
 // Operands in unified memory. A trip is what a program does that keeps its data there: the host writes the inputs (here:
 // from the caller's buffers), the kernel runs, the host reads the results (into the caller's). Pages lie where their
 // last user left them, so every trip moves them, by fault or by prefetch; the host's writing and reading is part of it.
+#include "backends/cuda/activities.h"
 #include "backends/cuda/trips/handles.h"
+#include "backends/cuda/trips/race.h"
 #include "backends/cuda/trips/station.h"
 #include "backends/cuda/trips/trip.h"
 
 #include <cstring>
+#include <iterator>
 
 namespace fulcrum::backends::cuda::trips {
 namespace {
 
+cudaError_t prefetch(void* memory, std::size_t bytes, cudaMemLocation to, cudaStream_t stream) {
 #if CUDART_VERSION >= 13000
-cudaError_t prefetch(void* memory, std::size_t bytes, cudaMemLocation to, cudaStream_t stream) {
   return cudaMemPrefetchAsync(memory, bytes, to, 0, stream);
-}
-cudaError_t read_mostly(void* memory, std::size_t bytes, cudaMemLocation where) {
-  return cudaMemAdvise(memory, bytes, cudaMemAdviseSetReadMostly, where);
-}
 #else
-cudaError_t prefetch(void* memory, std::size_t bytes, cudaMemLocation to, cudaStream_t stream) {
   return cudaMemPrefetchAsync_v2(memory, bytes, to, 0, stream);
-}
-cudaError_t read_mostly(void* memory, std::size_t bytes, cudaMemLocation where) {
-  return cudaMemAdvise_v2(memory, bytes, cudaMemAdviseSetReadMostly, where);
-}
 #endif
+}
+
+/// The same for pages whose contents nobody will read: they change their place without being copied.
+cudaError_t prefetch_empty(void* memory, std::size_t bytes, cudaMemLocation to, cudaStream_t stream) {
+#if CUDART_VERSION >= 13000
+  std::size_t first = 0;
+  return cudaMemDiscardAndPrefetchBatchAsync(&memory, &bytes, 1, &to, &first, 1, 0, stream);
+#else
+  return prefetch(memory, bytes, to, stream);
+#endif
+}
+
+/// What becomes of the inputs' pages behind the kernel: they stay on the device, so that the host's next write faults
+/// them back; they are prefetched back; they come back empty, and results' pages go to the device empty.
+enum class Prefetch { none, inputs_stay, inputs_back, inputs_back_empty };
+constexpr Prefetch kRaced[] = {Prefetch::inputs_stay, Prefetch::inputs_back, Prefetch::inputs_back_empty};
+
+constexpr std::size_t kLargePage = 2 << 20;
 
 class ManagedTrip : public Trip {
  public:
-  explicit ManagedTrip(bool prefetched) : prefetched_(prefetched) {}
+  explicit ManagedTrip(bool prefetched) : prefetch_(prefetched ? Prefetch::inputs_stay : Prefetch::none) {}
   ~ManagedTrip() override {
     if (stream_) cudaStreamSynchronize(stream_);
     for (char* memory : memory_) cudaFree(memory);
@@ -50,30 +62,29 @@ class ManagedTrip : public Trip {
                     "the operands need more than half of the device's free memory, beyond which "
                     "pages of unified memory would be moved back and forth within one call");
     }
+    watch_migrations();
     here_.type = cudaMemLocationTypeHost;
     there_.type = cudaMemLocationTypeDevice;
     there_.id = device().ordinal;
     fulcrum_args args = cargo_.args;
     for (const Buffer& buffer : cargo_.buffers) {
       void* memory = nullptr;
-      const std::size_t bytes = static_cast<std::size_t>(buffer.bytes > 0 ? buffer.bytes : 1);
+      // Whole large pages, so that no page holds two buffers: giving up the contents of one must not touch another.
+      const std::size_t bytes = (static_cast<std::size_t>(buffer.bytes) / kLargePage + 1) * kLargePage;
       FULCRUM_CUDA(cudaMallocManaged(&memory, bytes, cudaMemAttachGlobal));
       memory_.push_back(static_cast<char*>(memory));
       place(args, buffer, memory);
-      // Inputs are then copied to the device, and the host's next write discards the copy instead of fetching it back.
-      if (prefetched_ && !buffer.out) FULCRUM_CUDA(read_mostly(memory, bytes, there_));
     }
     FULCRUM_STATUS(station_.open(cargo_.kernel, args));
-    return stream_.open();
+    FULCRUM_STATUS(stream_.open());
+    return prefetch_ == Prefetch::none ? done() : choose();
   }
 
   fulcrum_status once() override {
     each(true, [](char* memory, const Buffer& buffer) {
       std::memcpy(memory, buffer.host, static_cast<std::size_t>(buffer.bytes));
     });
-    if (prefetched_) FULCRUM_STATUS(move(there_, true));
-    FULCRUM_STATUS(station_.enqueue(stream_, cargo_.calls));
-    if (prefetched_) FULCRUM_STATUS(move(here_, false));
+    FULCRUM_STATUS(enqueue());
     FULCRUM_STATUS(stream_.wait());
     each(false, [](char* memory, const Buffer& buffer) {
       std::memcpy(buffer.host, memory, static_cast<std::size_t>(buffer.bytes));
@@ -81,7 +92,7 @@ class ManagedTrip : public Trip {
     return done();
   }
 
-  std::string detail() const override { return prefetched_ ? "managed_prefetch" : "managed, pages by fault"; }
+  std::string detail() const override { return names(prefetch_); }
 
  private:
   /// Every buffer that goes in, or that comes out.
@@ -92,17 +103,56 @@ class ManagedTrip : public Trip {
     }
   }
 
-  /// Results' pages go to the device too, on the way in: the kernel would fault on them otherwise.
-  fulcrum_status move(const cudaMemLocation& to, bool all) {
+  fulcrum_status enqueue() {
+    // Results' pages go to the device too: the kernel would fault on them otherwise.
+    FULCRUM_STATUS(move(
+        there_, [](const Buffer&) { return true; }, [](const Buffer& b) { return !b.in; }));
+    FULCRUM_STATUS(station_.enqueue(stream_, cargo_.calls));
+    return move(
+        here_, [&](const Buffer& b) { return b.out || prefetch_ != Prefetch::inputs_stay; },
+        [](const Buffer& b) { return !b.out; });
+  }
+
+  /// Moves the pages of the buffers that `which` names; `unread` says whose contents nobody needs any more.
+  template <class Which, class Unread>
+  fulcrum_status move(const cudaMemLocation& to, Which&& which, Unread&& unread) {
+    if (prefetch_ == Prefetch::none) return done();
     for (std::size_t i = 0; i < cargo_.buffers.size(); ++i) {
       const Buffer& buffer = cargo_.buffers[i];
-      if (buffer.bytes == 0 || !(all || buffer.out)) continue;
-      FULCRUM_CUDA(prefetch(memory_[i], static_cast<std::size_t>(buffer.bytes), to, stream_));
+      if (buffer.bytes == 0 || !which(buffer)) continue;
+      const bool empty = prefetch_ == Prefetch::inputs_back_empty && unread(buffer);
+      FULCRUM_CUDA((empty ? prefetch_empty : prefetch)(memory_[i], static_cast<std::size_t>(buffer.bytes), to,
+                                                       stream_));
     }
     return done();
   }
 
-  bool prefetched_;
+  fulcrum_status choose() {
+    fulcrum_status last = done();
+    const int winner = race(static_cast<int>(std::size(kRaced)), RaceRules{.rounds = 3}, [&](int i) {
+      prefetch_ = kRaced[i];
+      return seconds_of([&] { return last = once(); });
+    });
+    if (winner < 0) return last;
+    prefetch_ = kRaced[winner];
+    return stream_.wait();
+  }
+
+  static std::string names(Prefetch prefetch) {
+    switch (prefetch) {
+      case Prefetch::none:
+        return "managed, pages by fault";
+      case Prefetch::inputs_stay:
+        return "managed_prefetch";
+      case Prefetch::inputs_back:
+        return "managed_prefetch, inputs too on the way back";
+      case Prefetch::inputs_back_empty:
+        return "managed_prefetch, inputs back without their contents";
+    }
+    return "";
+  }
+
+  Prefetch prefetch_;
   Cargo cargo_;
   cudaMemLocation here_{}, there_{};
   std::vector<char*> memory_;

@@ -25,13 +25,14 @@ template <class SecondsOf>
 int race(int count, const RaceRules& rules, SecondsOf&& seconds_of) {
   struct Runner {
     std::vector<double> seconds;
-    double last = 0, spent = 0;
+    double last = 0, least = 0, spent = 0;
     bool out = false;
   };
   std::vector<Runner> runners(static_cast<std::size_t>(std::max(count, 0)));
   const auto run = [&](int i) {
     Runner& runner = runners[static_cast<std::size_t>(i)];
     runner.last = seconds_of(i);
+    runner.least = runner.spent > 0 ? std::min(runner.least, runner.last) : runner.last;
     runner.spent += std::max(runner.last, 0.0);
     runner.out = runner.last < 0;
   };
@@ -41,12 +42,12 @@ int race(int count, const RaceRules& rules, SecondsOf&& seconds_of) {
       Runner& runner = runners[static_cast<std::size_t>(i)];
       if (runner.out) continue;
       run(i);
-      if (!runner.out && (best < 0 || runner.last < best)) best = runner.last;
+      if (!runner.out && (best < 0 || runner.least < best)) best = runner.least;
     }
     // A first run may pay for what later ones find done, so that until the last warm-up only the endless are sent off.
     const bool last = k + 1 == rules.warm_ups;
     for (Runner& runner : runners) {
-      if (runner.last > rules.hopeless * best && (last || runner.last > rules.endless_seconds))
+      if (runner.least > rules.hopeless * best && (last || runner.least > rules.endless_seconds))
         runner.out = true;
     }
   }

@@ -72,4 +72,34 @@ inline fulcrum_status fetch(char* host, const char* device, std::int64_t bytes, 
   return done();
 }
 
+/// Copies to the device that are handed over in one call, in no order among each other.
+class Sending {
+ public:
+  void add(char* device, const char* host, std::int64_t bytes) {
+    if (bytes == 0) return;
+    to_[count_] = device;
+    from_[count_] = host;
+    bytes_[count_++] = static_cast<std::size_t>(bytes);
+  }
+  fulcrum_status enqueue(cudaStream_t stream) {
+#if CUDART_VERSION >= 13000
+    if (count_ == 0) return done();
+    cudaMemcpyAttributes attributes{};
+    attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+    std::size_t first = 0;
+    FULCRUM_CUDA(cudaMemcpyBatchAsync(to_, from_, bytes_, count_, &attributes, &first, 1, stream));
+    return done();
+#else
+    (void)stream;
+    return failed(FULCRUM_UNSUPPORTED, "this runtime has no copies in batches");
+#endif
+  }
+
+ private:
+  void* to_[FULCRUM_SLOTS] = {};
+  const void* from_[FULCRUM_SLOTS] = {};
+  std::size_t bytes_[FULCRUM_SLOTS] = {};
+  std::size_t count_ = 0;
+};
+
 }  // namespace fulcrum::backends::cuda::trips

@@ -182,6 +182,12 @@ void search_all(const fulcrum_args& a, std::int64_t first, std::int64_t last, Hn
   for (std::int64_t query = first; query < last; ++query) write(a, query, memory.pool[query - first]);
 }
 
+/// Rounded distances rank neighbours that lie close together in another order: the walk keeps some beyond the k that
+/// are asked for, so that the exact ranking afterwards has them to choose from.
+std::int64_t places_for_codes(std::int64_t ef, std::int64_t k) {
+  return std::min<std::int64_t>(std::max(ef, k + std::max<std::int64_t>(8, k / 2)), ops::kHnswMostEf);
+}
+
 /// By the graph. False: it has fewer than k to give from where the walk began.
 template <ops::HnswMetric kMetric>
 bool search_graph(const fulcrum_args& a, Way way, std::int64_t ef, std::int64_t query, HnswMemory& memory) {
@@ -189,7 +195,7 @@ bool search_graph(const fulcrum_args& a, Way way, std::int64_t ef, std::int64_t 
   const FloatRows<kMetric> rows{index, memory.query};
   HnswPool& pool = memory.pool[0];
   set_query<kMetric>(index, a.in<float>(0) + query * index.dimension, memory.query);
-  pool.begin(static_cast<std::size_t>(ef));
+  pool.begin(static_cast<std::size_t>(way == Way::codes ? places_for_codes(ef, a.dim[3]) : ef));
   if (way == Way::codes) {
     set_query_codes(index, memory);
     walk(index, CodeRows<kMetric>{index, memory.query_codes}, pool, memory.seen);

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Our own matrix products on a device at sizes that take each of their tiles, with edges that no tile fits, bias and
+// activation, and with NaN and Inf among the inputs.
+#include <fmt/format.h>
+#include <fulcrum/backends/device.h>
+#include <gtest/gtest.h>
+
+#include "support/instances.h"
+
+namespace fulcrum::test {
+namespace {
+
+using Special = ops::Problem::Special;
+
+void expect_right(const backends::Kernel& kernel, const std::string& text, Special special) {
+  const ops::Op& op = op_of("matmul");
+  Shape shape = ops::complete(op, parse_shape(text).value()).value();
+  if (kernel.precision() == "fp16") shape.dtype = DType::f16;
+  if (kernel.precision() == "bf16") shape.dtype = DType::bf16;
+  auto problem = ops::Problem::make(op, shape, {.special = special, .optional_inputs = true});
+  ASSERT_TRUE(problem.ok()) << problem.error().message;
+  auto call = backends::DeviceCall::make(kernel, problem->args());
+  ASSERT_TRUE(call.ok()) << call.error().message;
+  const std::string where = fmt::format("{} {} special={}", kernel.name(), text, static_cast<int>(special));
+  ASSERT_TRUE(call->upload().ok());
+  const Status ran = call->run(2);
+  ASSERT_TRUE(ran.ok()) << where << ": " << ran.error().message;
+  const Status back = call->download();
+  ASSERT_TRUE(back.ok()) << where << ": " << back.error().message;
+  const Oracle oracle = problem->check(kernel.precision());
+  EXPECT_TRUE(oracle.passed) << where << ": " << oracle.detail;
+}
+
+TEST(CudaGemm, OwnTilesAreRightAtTheirEdges) {
+  const auto found = backends::find("cuda");
+  if (!found.ok()) GTEST_SKIP() << "SKIPPED: no GPU backend: " << found.error().message;
+  if (!(*found)->available()) GTEST_SKIP() << "SKIPPED: no GPU: " << (*found)->why_not();
+  for (const char* variant : {"own", "own_tf32", "own_f16", "own_bf16"}) {
+    const auto kernel = backends::kernel("matmul", "cuda", variant);
+    ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+    for (const char* epilogue : {"none", "gelu"}) {
+      // Tiles of 32x32, 64x64, 128x64 and 128x128 on a device of 132 multiprocessors.
+      for (const char* sizes :
+           {"M=77,N=88,K=104", "M=750,N=760,K=72", "M=1000,N=1000,K=104", "M=1500,N=1480,K=40"}) {
+        const std::string text = fmt::format("{},epilogue={}", sizes, epilogue);
+        ASSERT_NO_FATAL_FAILURE(expect_right(*kernel, text, Special::none));
+        ASSERT_NO_FATAL_FAILURE(expect_right(*kernel, text, Special::mixed));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fulcrum::test
