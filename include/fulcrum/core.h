@@ -347,8 +347,9 @@ struct Machine {
   CpuTopology topology;
   CpuCeilings cpu;
   std::vector<GpuCeilings> gpus;
-  std::string written_by;          // version and commit of the program that measured it; empty: not said
-  std::vector<std::string> notes;  // what a reader of the numbers should know: windows in two groups, probes left out
+  std::string written_by;  // version and commit of the program that measured it; empty: not said
+  std::vector<std::string>
+      notes;  // what a reader of the numbers should know: windows in two groups, probes left out
 };
 
 // Strict JSON.

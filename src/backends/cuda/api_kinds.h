@@ -5,6 +5,7 @@
 // the measured call time, and what a call to them takes is small and shows as unattributed.
 #pragma once
 
+#include <cuda_runtime_api.h>
 #include <cupti_driver_cbid.h>
 #include <cupti_runtime_cbid.h>
 #include <fulcrum/abi.h>
@@ -50,6 +51,11 @@ inline constexpr ApiKind kRuntimeApis[] = {
     FULCRUM_RUNTIME(cudaMemsetAsync_v3020, LAUNCH),
     FULCRUM_RUNTIME(cudaMemsetAsync_ptsz_v7000, LAUNCH),
     FULCRUM_RUNTIME(cudaMemset_v3020, LAUNCH),
+    FULCRUM_RUNTIME(cudaMemcpyBatchAsync_v12080, LAUNCH),
+#if CUDART_VERSION >= 13000
+    FULCRUM_RUNTIME(cudaMemcpyBatchAsync_v13000, LAUNCH),
+    FULCRUM_RUNTIME(cudaMemDiscardAndPrefetchBatchAsync_v13000, LAUNCH),
+#endif
     FULCRUM_RUNTIME(cudaMemPrefetchAsync_v8000, LAUNCH),
     FULCRUM_RUNTIME(cudaMemPrefetchAsync_v12020, LAUNCH),
     FULCRUM_RUNTIME(cudaMemPrefetchAsync_ptsz_v12020, LAUNCH),

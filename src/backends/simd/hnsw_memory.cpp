@@ -21,7 +21,8 @@ struct FreeLines {
 struct Block {
   std::unique_ptr<std::byte, FreeLines> bytes;
   std::size_t size = 0;
-  std::int64_t count = 0, stride = 0, code_stride = 0;  // of the index it is cut for
+  // Of the index it is cut for. The dimension too: queries are padded with zeros from there to the stride.
+  std::int64_t count = 0, dimension = 0, stride = 0, code_stride = 0;
   HnswMemory memory;
 };
 
@@ -33,7 +34,8 @@ std::size_t lines(std::int64_t bytes) {
 
 HnswMemory* hnsw_memory(const ops::HnswIndex& index) {
   static thread_local Block block;
-  if (block.count == index.count && block.stride == index.stride && block.code_stride == index.code_stride) {
+  if (block.count == index.count && block.dimension == index.dimension && block.stride == index.stride &&
+      block.code_stride == index.code_stride) {
     return &block.memory;
   }
   const std::size_t query = lines(4 * index.stride * ops::kHnswQueries), codes = lines(2 * index.code_stride);
@@ -56,6 +58,7 @@ HnswMemory* hnsw_memory(const ops::HnswIndex& index) {
     at += kPoolBytes;
   }
   block.count = index.count;
+  block.dimension = index.dimension;
   block.stride = index.stride;
   block.code_stride = index.code_stride;
   return &block.memory;
