@@ -96,10 +96,12 @@ TEST_F(CudaRows, SoftmaxHasTheSameBitsInEveryVariantAndAlignment) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   for (const char* op : {"softmax", "log_softmax"}) {
     for (const Rows shape :
-         {Rows{70, 5}, Rows{70, 64}, Rows{65, 129}, Rows{9001, 100}, Rows{20000, 128}, Rows{66, 1000},
-          Rows{3000, 1024}, Rows{3, 1025}, Rows{130, 32768}, Rows{300, 8196}, Rows{70, 65536}, Rows{2, 8193},
-          Rows{1, 10000}, Rows{3, 32768}, Rows{1, 100003}, Rows{2, 262144}, Rows{1, 1000003},
-          Rows{1, 5000001}, Rows{2, 9000000}}) {
+         {Rows{70, 5},      Rows{70, 16},    Rows{80, 16},    Rows{80, 32},     Rows{70, 64},
+          Rows{72, 64},     Rows{65, 129},   Rows{9001, 100}, Rows{20000, 128}, Rows{20001, 128},
+          Rows{67, 256},    Rows{67, 512},   Rows{66, 1000},  Rows{3001, 1024}, Rows{3, 1025},
+          Rows{130, 32768}, Rows{300, 8196}, Rows{70, 65536}, Rows{2, 8193},    Rows{1, 10000},
+          Rows{3, 32768},   Rows{1, 100003}, Rows{2, 262144}, Rows{1, 1000003}, Rows{1, 5000001},
+          Rows{2, 9000000}}) {
       std::vector<float> x = values(shape.rows * shape.n, 0);
       x[0] = -kInf;
       if (shape.rows > 2) x[x.size() - 1] = kInf;

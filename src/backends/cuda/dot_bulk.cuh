@@ -88,9 +88,11 @@ __device__ __forceinline__ void add_piece(const Piece& piece, float (&lane)[kSum
 ///
 /// Why no place is overwritten while it is read: thread 0 fills a place again behind the CTA's barrier that follows the
 /// reads. Why no wait goes wrong: a place's barrier completes one phase for each fill, a fill comes only when all
-/// threads have seen the phase before, and `parity` counts the fills of the places in turn.
-template <int kStages, bool kAhead>
-__global__ void __launch_bounds__(kRingThreads, 1) sum_in_ring(Dot dot, bool once) {
+/// threads have seen the phase before, and `parity` counts the fills of the places in turn. While the call before still
+/// runs, the first kAhead chunks of each CTA are fetched into L2. An SM has room for kRoom CTAs.
+template <int kStages, int kRoom, int kAhead>
+__global__ void __launch_bounds__(kRingThreads, kRoom) sum_in_ring(Dot dot, bool once) {
+  static_assert(kAhead <= kFixedChunks);
   extern __shared__ __align__(128) char ring_memory[];
   auto* ring = reinterpret_cast<Piece*>(ring_memory);
   __shared__ Barrier full[kStages];
@@ -101,9 +103,11 @@ __global__ void __launch_bounds__(kRingThreads, 1) sum_in_ring(Dot dot, bool onc
   const int64_t whole = dot.n / kChunk;
   if (feeds) {
     init_barriers(full, kStages);
-    if (kAhead) {
-      fetch_ahead(dot.a + blockIdx.x * static_cast<int64_t>(kChunk), kPieces * kPieceBytes);
-      fetch_ahead(dot.b + blockIdx.x * static_cast<int64_t>(kChunk), kPieces * kPieceBytes);
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i) {
+      const int64_t first = (blockIdx.x + i * static_cast<int64_t>(gridDim.x)) * kChunk;
+      fetch_ahead(dot.a + first, kPieces * kPieceBytes);
+      fetch_ahead(dot.b + first, kPieces * kPieceBytes);
     }
   }
   __syncthreads();

@@ -3,43 +3,26 @@
 //
 // One kernel for every element-wise op: tiles of 16-byte vectors, several loads of a thread in flight before the first
 // is used. Each element is read and written by one thread, the read first, so out may be one of the inputs. Layouts
-// differ in how many vectors a thread takes and in the grid; every layout gives the same bits.
+// differ in how many vectors a thread takes, in the CTAs and in hints to the caches; every layout gives the same bits.
 #pragma once
 
 #include <algorithm>
 #include <span>
 #include <utility>
 
-#include "backends/cuda/bulk.cuh"
 #include "backends/cuda/functors.h"
+#include "backends/cuda/streaming.cuh"
 
 namespace fulcrum::backends::cuda::streaming {
 
-inline constexpr int kThreads = 256;
+inline constexpr int kMapThreads = 256;
 
-/// `automatic` chooses by size, and each call comes up while the one before it drains. tileN: one tile of N vectors a
-/// thread in each CTA. `stride`: as many CTAs as fit, which go on from tile to tile. `plain`, `kept` and `ahead` are
-/// automatic but for one thing: calls do not overlap; data larger than L2 is not marked as used once; the first CTAs
-/// fetch their inputs into L2 while the call before drains. aheadN: the same with N vectors a thread.
-enum class Layout {
-  automatic,
-  tile1,
-  tile2,
-  tile4,
-  tile8,
-  stride,
-  plain,
-  kept,
-  ahead,
-  ahead1,
-  ahead2,
-  ahead4
+struct Layout {
+  int items = 0;  // vectors of a thread; 0: by size
+  int threads = kMapThreads;
+  Cache cache = Cache::kept;
+  bool overlaps = true;  // a call comes up while the one before it drains
 };
-
-constexpr bool is_ahead(Layout layout) { return layout >= Layout::ahead; }
-constexpr bool is_programmatic(Layout layout) {
-  return layout == Layout::automatic || layout == Layout::kept || is_ahead(layout);
-}
 
 template <int kInputs>
 struct Operands {
@@ -52,7 +35,6 @@ struct Operands {
 struct Span {
   int64_t units;
   int head, odd;
-  int ahead = 0;  // CTAs that fetch their inputs before the call before is finished
 };
 
 template <class Function, class Pack, size_t... kInput>
@@ -67,7 +49,7 @@ __device__ __forceinline__ Pack apply(const Function& f, const Pack (&x)[sizeof.
 
 /// One tile: all loads, then the function and the stores. A full tile asks nothing in between; in the last one only the
 /// first `end` units are there.
-template <Cache kCache, int kItems, bool kFull, class Function, class Pack>
+template <Cache kCache, int kItems, int kThreads, bool kFull, class Function, class Pack>
 __device__ __forceinline__ void map_tile(const Function& f, const Pack* const (&in)[Function::kInputs],
                                          Pack* out, int end) {
   const int thread = static_cast<int>(threadIdx.x);
@@ -88,24 +70,15 @@ __device__ __forceinline__ void map_tile(const Function& f, const Pack* const (&
   }
 }
 
-/// CTAs that an SM should have room for, by the vectors that a thread has in flight.
-constexpr int room_for(int vectors) { return vectors <= 2 ? 8 : vectors <= 4 ? 6 : vectors <= 8 ? 4 : 2; }
+/// Threads that an SM should have room for, by the loads that each has in flight.
+constexpr int room_for(int loads) { return loads <= 2 ? 2048 : loads <= 4 ? 1536 : 1024; }
 
-template <class Function, class Pack, int kItems, Cache kCache>
-__global__ void __launch_bounds__(kThreads, room_for(kItems* Function::kInputs))
+template <class Function, class Pack, int kItems, int kThreads, Cache kCache>
+__global__ void __launch_bounds__(kThreads, room_for(kItems* Function::kInputs) / kThreads)
     map(Function f, Operands<Function::kInputs> operands, Span span, Signal signal) {
   constexpr int kInputs = Function::kInputs, kTile = kThreads * kItems;
   constexpr int64_t kWidth = sizeof(Pack) / sizeof(float);
   const int thread = static_cast<int>(threadIdx.x);
-  if constexpr (kWidth == 4) {
-    // As far as the first tiles are full: sizes of fetches are fixed.
-    const int64_t first = static_cast<int64_t>(blockIdx.x) * kTile;
-    if (thread == 0 && blockIdx.x < span.ahead && first + kTile <= span.units) {
-#pragma unroll
-      for (int k = 0; k < kInputs; ++k)
-        fetch_ahead(operands.in[k] + span.head + first * kWidth, kTile * sizeof(Pack));
-    }
-  }
   follow();
 
   // The odd elements travel together with the first tile, a thread each, so that they cost no second round trip.
@@ -117,18 +90,16 @@ __global__ void __launch_bounds__(kThreads, room_for(kItems* Function::kInputs))
     for (int k = 0; k < kInputs; ++k) odd[k] = operands.in[k][odd_at];
   }
 
-  for (int64_t tile = blockIdx.x; tile * kTile < span.units; tile += gridDim.x) {
-    const int64_t first = span.head + tile * kTile * kWidth;
-    const int64_t left = span.units - tile * kTile;
-    const Pack* in[kInputs];
+  const int64_t done_before = static_cast<int64_t>(blockIdx.x) * kTile;
+  const int64_t first = span.head + done_before * kWidth, left = span.units - done_before;
+  const Pack* in[kInputs];
 #pragma unroll
-    for (int k = 0; k < kInputs; ++k) in[k] = reinterpret_cast<const Pack*>(operands.in[k] + first);
-    Pack* out = reinterpret_cast<Pack*>(operands.out + first);
-    if (left >= kTile) {
-      map_tile<kCache, kItems, true>(f, in, out, kTile);
-    } else {
-      map_tile<kCache, kItems, false>(f, in, out, static_cast<int>(left));
-    }
+  for (int k = 0; k < kInputs; ++k) in[k] = reinterpret_cast<const Pack*>(operands.in[k] + first);
+  Pack* out = reinterpret_cast<Pack*>(operands.out + first);
+  if (left >= kTile) {
+    map_tile<kCache, kItems, kThreads, true>(f, in, out, kTile);
+  } else {
+    map_tile<kCache, kItems, kThreads, false>(f, in, out, static_cast<int>(left));
   }
   if (has_odd) operands.out[odd_at] = apply(f, odd, std::make_index_sequence<kInputs>());
   raise_when_last(signal);
@@ -136,44 +107,19 @@ __global__ void __launch_bounds__(kThreads, room_for(kItems* Function::kInputs))
 
 /// How many vectors a thread takes. One while the whole call fits on the device at once, so that the round trip to
 /// memory is paid once by everybody at the same time; more in long calls, where fewer CTAs come and go.
-inline int items_of(Layout layout, int64_t units, int inputs) {
-  switch (layout) {
-    case Layout::tile1:
-    case Layout::ahead1:
-      return 1;
-    case Layout::tile2:
-    case Layout::ahead2:
-      return 2;
-    case Layout::tile8:
-      return 8;
-    case Layout::tile4:
-    case Layout::ahead4:
-    case Layout::stride:
-      return 4;
-    case Layout::automatic:
-    case Layout::plain:
-    case Layout::kept:
-    case Layout::ahead:
-      break;
-  }
+inline int items_for(int64_t units, int inputs) {
   const int64_t threads = static_cast<int64_t>(device().sms) * device().threads_per_sm;
   return units <= threads ? 1 : units <= 2 * threads || inputs == 1 ? 2 : 4;
 }
 
-template <class Function, class Pack, int kItems, Cache kCache>
+template <class Function, class Pack, int kItems, int kThreads, Cache kCache>
 fulcrum_status launch_map(const Function& f, const Operands<Function::kInputs>& operands, const Span& span,
-                          Layout layout, void* stream, int64_t count) {
-  const auto kernel = map<Function, Pack, kItems, kCache>;
-  int64_t ctas = std::max<int64_t>(1, divide_up(span.units, kThreads * kItems));
-  if (layout == Layout::stride) {
-    static const int64_t resident = resident_ctas(kernel, kThreads);
-    ctas = std::min(ctas, resident);
-  }
-  const bool programmatic = is_programmatic(layout) && can_follow(nullptr);
-  Span ready = span;
-  if (programmatic && is_ahead(layout)) ready.ahead = device().sms * (device().threads_per_sm / kThreads);
+                          bool overlaps, void* stream, int64_t count) {
+  const int64_t ctas = std::max<int64_t>(1, divide_up(span.units, kThreads * kItems));
+  const Launch shape{ctas, kThreads, overlaps && can_follow(nullptr) != 0};
   const Signal signal = count == 1 ? take_signal() : Signal{};
-  return launch(kernel, Launch{ctas, kThreads, programmatic}, stream, count, f, operands, ready, signal);
+  return launch(map<Function, Pack, kItems, kThreads, kCache>, shape, stream, count, f, operands, span,
+                signal);
 }
 
 /// Elements before the first that lies on a 16-byte boundary in every operand; -1: there is none.
@@ -193,30 +139,23 @@ inline Span span_of(int64_t n, int head) {
   return Span{units, before, static_cast<int>(n - 4 * units)};
 }
 
-template <class Function>
+template <Layout kLayout, class Function>
 fulcrum_status map_elements(const Function& f, const Operands<Function::kInputs>& operands, int64_t n,
-                            Layout layout, void* stream, int64_t count) {
+                            void* stream, int64_t count) {
   if (n == 0) return done();
   const int common = common_head(operands);
-  if (common < 0) {
-    const Span span{n, 0, 0};
-    return launch_map<Function, float, 8, Cache::kept>(f, operands, span, layout, stream, count);
-  }
-  const Span span = span_of(n, common);
-  const bool once = layout != Layout::kept && n * 4 * (Function::kInputs + 1) > device().l2_bytes;
-  const auto go = [&](auto launcher) { return launcher(f, operands, span, layout, stream, count); };
-  switch (items_of(layout, span.units, Function::kInputs)) {
-    case 1:
-      return go(launch_map<Function, float4, 1, Cache::kept>);
-    case 2:
-      return once ? go(launch_map<Function, float4, 2, Cache::once>)
-                  : go(launch_map<Function, float4, 2, Cache::kept>);
-    case 8:
-      return once ? go(launch_map<Function, float4, 8, Cache::once>)
-                  : go(launch_map<Function, float4, 8, Cache::kept>);
-    default:
-      return once ? go(launch_map<Function, float4, 4, Cache::once>)
-                  : go(launch_map<Function, float4, 4, Cache::kept>);
+  const Span span = common < 0 ? Span{n, 0, 0} : span_of(n, common);
+  const auto go = [&](auto launcher) { return launcher(f, operands, span, kLayout.overlaps, stream, count); };
+  if (common < 0) return go(launch_map<Function, float, 8, kMapThreads, Cache::kept>);
+  if constexpr (kLayout.items > 0) {
+    return go(launch_map<Function, float4, kLayout.items, kLayout.threads, kLayout.cache>);
+  } else {
+    const int items = items_for(span.units, Function::kInputs);
+    if (items == 1) return go(launch_map<Function, float4, 1, kLayout.threads, kLayout.cache>);
+    if constexpr (Function::kInputs > 1) {
+      if (items == 4) return go(launch_map<Function, float4, 4, kLayout.threads, kLayout.cache>);
+    }
+    return go(launch_map<Function, float4, 2, kLayout.threads, kLayout.cache>);
   }
 }
 
@@ -230,14 +169,13 @@ Operands<Function::kInputs> operands_of(const fulcrum_args& a) {
 
 template <class Function, Layout kLayout>
 fulcrum_status run_map(const fulcrum_args* a, void* stream, int64_t count) {
-  return map_elements(Function::from(*a), operands_of<Function>(*a), Function::elements(*a), kLayout, stream,
-                      count);
+  return map_elements<kLayout>(Function::from(*a), operands_of<Function>(*a), Function::elements(*a), stream,
+                               count);
 }
 
 template <class Function>
 fulcrum_kernel map_kernel(int32_t level) {
-  return fulcrum_kernel{
-      .variant = "default", .level = level, .isa = isa, .run = run_map<Function, Layout::automatic>};
+  return fulcrum_kernel{.variant = "default", .level = level, .isa = isa, .run = run_map<Function, Layout{}>};
 }
 
 }  // namespace fulcrum::backends::cuda::streaming

@@ -4,7 +4,8 @@
 // The entries that matmul and batched_matmul share; an op brings the function that reads its slots. By type and
 // precision: the fastest of the library's and our own ways ("default", "tf32", "f16", "bf16"), the library's first
 // proposal as it comes ("heuristic..."), bias and activation in a pass of their own ("unfused...": what fusing is
-// measured against), and ours, which need no library: plain fma chains ("simple...") and wide or tensor-core tiles ("own...").
+// measured against), and ours, which need no library: plain fma chains ("simple...") and tensor-core tiles
+// ("own_tf32").
 #pragma once
 
 #include <cstdio>
@@ -80,23 +81,13 @@ struct GemmEntries {
   }
 
   /// Rows that are no whole vectors, and slots that begin between them, are left to the chains.
-  template <Element kElement>
   static fulcrum_status run_own(const fulcrum_args* args, void* stream, int64_t count) {
-    GemmCall call = kCallOf(*args);
-    call.gemm.element = kElement;
-    if (!tensor_takes(call.gemm, call.operands)) return run_simple<kElement>(args, stream, count);
+    const GemmCall call = kCallOf(*args);
+    if (!tensor_takes(call.gemm, call.operands)) return run_simple<Element::f32>(args, stream, count);
     const TensorTile tile = tensor_tile_for(call.gemm);
     for (int64_t i = 0; i < count; ++i)
       FULCRUM_STATUS(enqueue_tensor(call.gemm, call.operands, tile, stream_of(stream)));
     return done();
-  }
-  static fulcrum_status run_wide(const fulcrum_args* args, void* stream, int64_t count) {
-    const GemmCall call = kCallOf(*args);
-    if (!tensor_takes(call.gemm, call.operands)) return run_simple<Element::f32>(args, stream, count);
-    const bool large = tensor_tile_for(call.gemm) == TensorTile::t128x128;
-    const WideTile tile = large ? WideTile::t128x128_by_8x8 : WideTile::t128x64_by_8x8;
-    for (int64_t i = 0; i < count; ++i) enqueue_wide(call.gemm, call.operands, tile, stream_of(stream));
-    return launched("a matrix product");
   }
 
   static fulcrum_kernel with_library(const char* variant, const char* precision, const char* dtype) {
@@ -128,12 +119,10 @@ struct GemmEntries {
                           .run = run_simple<kElement>};
   }
 
-  template <Element kElement>
-  static fulcrum_kernel own(const char* variant, const char* precision, const char* dtype,
-                            decltype(fulcrum_kernel::run) run = run_own<kElement>) {
-    fulcrum_kernel kernel = simple<kElement>(variant, precision, dtype);
+  static fulcrum_kernel own(const char* variant, const char* precision, const char* dtype) {
+    fulcrum_kernel kernel = simple<Element::f32>(variant, precision, dtype);
     kernel.level = 0;  // other bits where the chains step in
-    kernel.run = run;
+    kernel.run = run_own;
     return kernel;
   }
 
@@ -150,10 +139,7 @@ struct GemmEntries {
         simple<Element::f32>("simple", "fp32", "f32"),
         simple<Element::f16>("simple_f16", "fp16", "f16"),
         simple<Element::bf16>("simple_bf16", "bf16", "bf16"),
-        own<Element::f32>("own", "fp32", "f32", run_wide),
-        own<Element::f32>("own_tf32", "tf32", "f32"),
-        own<Element::f16>("own_f16", "fp16", "f16"),
-        own<Element::bf16>("own_bf16", "bf16", "bf16"),
+        own("own_tf32", "tf32", "f32"),
         unfused("unfused", "fp32", "f32"),
         unfused("unfused_tf32", "tf32", "f32"),
         unfused("unfused_f16", "fp16", "f16"),
@@ -162,7 +148,7 @@ struct GemmEntries {
     return kernels;
   }
   /// Without the unfused ones, which come last: for an op that has neither bias nor activation.
-  static std::span<const fulcrum_kernel> plain() { return all().first(15); }
+  static std::span<const fulcrum_kernel> plain() { return all().first(12); }
 };
 
 }  // namespace fulcrum::backends::cuda

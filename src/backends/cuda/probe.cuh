@@ -6,7 +6,7 @@
 // for what fits there.
 #pragma once
 
-#include "backends/cuda/map_bulk.cuh"
+#include "backends/cuda/elementwise.cuh"
 
 namespace fulcrum::backends::cuda::streaming {
 
@@ -14,9 +14,9 @@ inline constexpr int kProbeItems = 8;
 
 /// As many CTAs as fit, each with all passes over its own tiles.
 template <class Function, class Pack>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kMapThreads)
     sweep(Function f, Operands<Function::kInputs> operands, Span span, int64_t passes) {
-  constexpr int kInputs = Function::kInputs, kItems = kProbeItems / kInputs, kTile = kThreads * kItems;
+  constexpr int kInputs = Function::kInputs, kItems = kProbeItems / kInputs, kTile = kMapThreads * kItems;
   constexpr int64_t kWidth = sizeof(Pack) / sizeof(float);
   follow();
   for (int64_t pass = 0; pass < passes; ++pass) {
@@ -28,9 +28,9 @@ __global__ void __launch_bounds__(kThreads)
       for (int k = 0; k < kInputs; ++k) in[k] = reinterpret_cast<const Pack*>(operands.in[k] + first);
       Pack* out = reinterpret_cast<Pack*>(operands.out + first);
       if (left >= kTile) {
-        map_tile<Cache::level2, kItems, true>(f, in, out, kTile);
+        map_tile<Cache::level2, kItems, kMapThreads, true>(f, in, out, kTile);
       } else {
-        map_tile<Cache::level2, kItems, false>(f, in, out, static_cast<int>(left));
+        map_tile<Cache::level2, kItems, kMapThreads, false>(f, in, out, static_cast<int>(left));
       }
     }
   }
@@ -47,9 +47,9 @@ __global__ void __launch_bounds__(kThreads)
 template <class Function, class Pack>
 fulcrum_status launch_sweep(const fulcrum_args& a, const Span& span, void* stream, int64_t count) {
   const auto kernel = sweep<Function, Pack>;
-  static const int64_t resident = resident_ctas(kernel, kThreads);
-  const int64_t tiles = divide_up(span.units, kThreads * (kProbeItems / Function::kInputs));
-  const Launch shape{std::clamp<int64_t>(tiles, 1, resident), kThreads, false};
+  static const int64_t resident = resident_ctas(kernel, kMapThreads);
+  const int64_t tiles = divide_up(span.units, kMapThreads * (kProbeItems / Function::kInputs));
+  const Launch shape{std::clamp<int64_t>(tiles, 1, resident), kMapThreads, false};
   return launch(kernel, shape, stream, count, Function::from(a), operands_of<Function>(a), span,
                 a.scalar[0].i);
 }
@@ -65,29 +65,14 @@ fulcrum_status run_probe(const fulcrum_args* a, void* stream, int64_t count) {
 }
 
 template <class Function>
-fulcrum_status run_probe_bulk(const fulcrum_args* a, void* stream, int64_t count) {
-  return a->scalar[0].i == 1 ? run_bulk<Function, true>(a, stream, count)
-                             : run_probe<Function, Layout::automatic>(a, stream, count);
-}
-
-/// The layouts that long arrays may want.
-template <class Function>
 std::span<const fulcrum_kernel> probe_layouts() {
   const auto make = [](const char* variant, decltype(fulcrum_kernel::run) run) {
     return fulcrum_kernel{.variant = variant, .isa = isa, .run = run};
   };
   static const fulcrum_kernel kernels[] = {
-      make("default", run_probe<Function, Layout::automatic>),
-      make("tile2", run_probe<Function, Layout::tile2>),
-      make("tile8", run_probe<Function, Layout::tile8>),
-      make("stride", run_probe<Function, Layout::stride>),
-      make("ahead2", run_probe<Function, Layout::ahead2>),
-      fulcrum_kernel{.variant = "bulk",
-                     .isa = isa,
-                     .supports = can_follow,
-                     .plan = make_bulk_plan,
-                     .drop = drop_bulk_plan,
-                     .run = run_probe_bulk<Function>},
+      make("default", run_probe<Function, Layout{}>),
+      make("tile2", run_probe<Function, Layout{.items = 2}>),
+      make("tile4", run_probe<Function, Layout{.items = 4}>),
   };
   return kernels;
 }

@@ -114,10 +114,11 @@ __device__ inline void load_four(const float* from, int left, float* to) {
   }
 }
 
-template <bool kAligned>
+template <bool kAligned, Reuse kReuse = Reuse::once>
 __device__ inline void store_four(float* to, int left, const float* from) {
   if (kAligned && left >= 4) {
-    __stcs(reinterpret_cast<float4*>(to), make_float4(from[0], from[1], from[2], from[3]));
+    constexpr auto kCache = kReuse == Reuse::once ? streaming::Cache::once : streaming::Cache::kept;
+    streaming::store<kCache>(reinterpret_cast<float4*>(to), make_float4(from[0], from[1], from[2], from[3]));
   } else {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -133,10 +134,10 @@ __device__ inline void load_unit(const float* from, int left, float (&v)[8]) {
   load_four<kAligned, kReuse>(from, left, v);
   load_four<kAligned, kReuse>(from + kUnit / 2, left - kUnit / 2, v + 4);
 }
-template <bool kAligned>
+template <bool kAligned, Reuse kReuse = Reuse::once>
 __device__ inline void store_unit(float* to, int left, const float (&v)[8]) {
-  store_four<kAligned>(to, left, v);
-  store_four<kAligned>(to + kUnit / 2, left - kUnit / 2, v + 4);
+  store_four<kAligned, kReuse>(to, left, v);
+  store_four<kAligned, kReuse>(to + kUnit / 2, left - kUnit / 2, v + 4);
 }
 /// `left` of a row of any length, from the element `at` on.
 __device__ inline int left_of(std::int64_t n, std::int64_t at) {

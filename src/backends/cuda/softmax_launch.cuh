@@ -11,12 +11,11 @@
 #include <span>
 #include <type_traits>
 
-#include "backends/cuda/softmax_bulk.cuh"
 #include "backends/cuda/softmax_grid.cuh"
 
 namespace fulcrum::backends::cuda::rows {
 
-enum class Way { warp, bulk, cta, stream, cluster, grid };
+enum class Way { warp, cta, cluster, grid };
 
 /// What each way can do; and below which sizes it is the default.
 struct Limits {
@@ -28,14 +27,6 @@ struct Limits {
   std::int64_t lone_cta_n = 16 * kUnit;  // and this in several CTAs
   std::int64_t lone_cluster_n = 131072;  // and this in all SMs
   std::int64_t many_rows = 64;           // enough to occupy the device with one CTA or cluster each
-
-  std::int64_t stream_n = kStreamCtas * kPieceUnits * kUnit;
-  int piece_units = kPieceUnits, fine_piece_units = kPieceUnits / 2;  // of a row, for a CTA of a stream
-  int ring_ctas = 16;  // most of an SM, which together have kRingBytes
-  bool ring_ahead = true;
-  std::int64_t ring_elements = 1024 * 1024;      // of a call: fewer are over before a ring has gone around
-  std::int64_t bulk_from_n = 65, bulk_n = 1024;  // many rows of this length: bulk
-  std::int64_t streamed_n = 65536;               // many longer ones: stream
 };
 inline constexpr Limits kLimits;
 
@@ -92,10 +83,6 @@ inline std::int64_t cluster_most_n() {
 
 inline Way choose(std::int64_t rows, std::int64_t n) {
   const bool many = rows >= kLimits.many_rows;
-  if (many && n % 4 == 0 && rows * n >= kLimits.ring_elements && streaming::can_follow(nullptr)) {
-    if (n >= kLimits.bulk_from_n && n <= kLimits.bulk_n) return Way::bulk;
-    if (n > kLimits.bulk_n && n <= kLimits.streamed_n) return Way::stream;
-  }
   if (n <= (many ? kLimits.warp_n : kLimits.lone_warp_n)) return Way::warp;
   const std::int64_t cluster_n = cluster_most_n();
   if (n <= (many || cluster_n == 0 ? kLimits.cta_n : kLimits.lone_cta_n)) return Way::cta;
@@ -106,10 +93,6 @@ template <Way kWay>
 int supports(const fulcrum_args* a) {
   const std::int64_t rows = a->dim[0], n = a->dim[1];
   if (kWay == Way::warp) return n <= kLimits.warp_n;
-  // Rows that are not at multiples of 16 bytes are another way's.
-  const bool ring = n % 4 == 0 && streaming::can_follow(a) && rows <= INT32_MAX;
-  if (kWay == Way::bulk) return ring && n <= kLimits.bulk_n;
-  if (kWay == Way::stream) return ring && n > kUnit && n <= kLimits.stream_n;
   if (kWay == Way::cta) return n <= kLimits.cta_n && rows <= INT32_MAX;
   if (kWay == Way::cluster) return n <= cluster_most_n() && rows <= INT32_MAX / (2 * kPortableCluster);
   return rows <= kLimits.grid_rows && available() && device().cooperative;
@@ -119,14 +102,13 @@ struct Plan {
   Way way = Way::warp;
   bool programmatic = false;  // a call comes up while the one before it drains; not the grid's
   int threads = 0;
-  int units = 0;          // of a warp; for the grid, chunks in registers, and 0 means softmax_grid_long
-  int cluster = 0;        // CTAs
-  int units_per_cta = 0;  // of a cluster
-  int stages = 0;         // of a ring
-  bool ahead = false;     // its first rows are fetched before the call before has ended
+  int units = 0;              // of a warp; for the grid, chunks in registers, and 0 means softmax_grid_long
+  int cluster = 0;            // CTAs
+  int units_per_cta = 0;      // of a cluster
+  Reuse reuse = Reuse::once;  // of full rows in warps
+  bool ahead = false;         // these are fetched before the call before has ended
   int grid = 0, shared = 0, kept = 0;
   Scratch scratch;
-  std::unique_ptr<Plan> unaligned;  // for operands that bulk copies cannot take
 };
 
 /// The shape of a launch.
@@ -152,68 +134,43 @@ struct Launch {
   }
 };
 
-/// Room for two rings on an SM: this call's and the next one's.
-template <class... Parameters>
-cudaError_t allow_ring(void (*kernel)(Parameters...)) {
-  const cudaError_t error =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kRingBytes);
-  if (error != cudaSuccess) return error;
-  return cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                              cudaSharedmemCarveoutMaxShared);
-}
-
 constexpr std::int64_t divide_up(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
 
 /// Everything that depends on the op and on the alignment of its rows.
 template <bool kLog, bool kAligned>
 struct Kernels {
-  template <int kLanes, int kVectors, int kRows>
+  template <Fit kFit, Reuse kReuse, int kLanes, int kVectors, int kRows>
   static cudaError_t launch_lanes(const Plan& plan, const Matrix& m, cudaStream_t stream) {
     constexpr int kThreads = kVectors >= 4 ? 128 : 256;
     Launch launch{.ctas = divide_up(m.rows, kThreads / kLanes * kRows), .threads = kThreads};
     if (plan.programmatic) launch.add(programmatic());
-    return launch(softmax_warp<kLog, kAligned, kLanes, kVectors, kRows>, stream, m);
+    const int ahead =
+        plan.programmatic && plan.ahead ? device().sms * (device().threads_per_sm / kThreads) : 0;
+    return launch(softmax_warp<kLog, kFit, kReuse, kLanes, kVectors, kRows>, stream, m, ahead);
   }
+  template <int kLanes, int kVectors, int kRows>
+  static cudaError_t launch_fitting(const Plan& plan, const Matrix& m, cudaStream_t stream) {
+    if constexpr (kAligned) {
+      constexpr int kWarpRows = kWarp / kLanes * kRows;
+      if (m.n == 4 * kLanes * kVectors && m.rows % kWarpRows == 0) {
+        return plan.reuse == Reuse::once
+                   ? launch_lanes<Fit::full, Reuse::once, kLanes, kVectors, kRows>(plan, m, stream)
+                   : launch_lanes<Fit::full, Reuse::again, kLanes, kVectors, kRows>(plan, m, stream);
+      }
+    }
+    constexpr Fit kFit = kAligned ? Fit::aligned : Fit::any;
+    return launch_lanes<kFit, Reuse::once, kLanes, kVectors, kRows>(plan, m, stream);
+  }
+  /// Two vectors a lane where a row does not need more: as with the element-wise kernels, few loads in each of many
+  /// threads.
   static cudaError_t launch_warp(const Plan& plan, const Matrix& m, cudaStream_t stream) {
-    if (m.n <= 16) return launch_lanes<4, 1, 4>(plan, m, stream);
-    if (m.n <= 32) return launch_lanes<8, 1, 4>(plan, m, stream);
-    if (m.n <= 64) return launch_lanes<16, 1, 4>(plan, m, stream);
-    if (m.n <= 128) return launch_lanes<32, 1, 4>(plan, m, stream);
-    if (m.n <= 256) return launch_lanes<32, 2, 2>(plan, m, stream);
-    if (m.n <= 512) return launch_lanes<32, 4, 1>(plan, m, stream);
-    return launch_lanes<32, 8, 1>(plan, m, stream);
-  }
-
-  /// A kernel with a ring for each warp, rows of its stages, and warps of its CTA.
-  struct Ring {
-    void (*kernel)(Matrix, int, bool);
-    int rows, warps;
-  };
-  static Ring ring(std::int64_t n) {
-    if (n <= 128) return Ring{softmax_ring<kLog, 1, 4, 16>, 4, 16};
-    if (n <= 256) return Ring{softmax_ring<kLog, 2, 2, 16>, 2, 16};
-    if (n <= 512) return Ring{softmax_ring<kLog, 4, 1, 16>, 1, 16};
-    return Ring{softmax_ring<kLog, 8, 1, 8>, 1, 8};
-  }
-  static cudaError_t launch_bulk(const Plan& plan, const Matrix& m, cudaStream_t stream) {
-    const Ring chosen = ring(m.n);
-    const int stage_bytes = static_cast<int>(m.n * sizeof(float)) * chosen.rows * chosen.warps;
-    const int stages = std::clamp(kRingBytes / stage_bytes, 1, kMostStages);
-    Launch launch{.ctas = std::min<std::int64_t>(device().sms, divide_up(m.rows, chosen.rows)),
-                  .threads = chosen.warps * kWarp,
-                  .shared_bytes = static_cast<std::size_t>(stages) * stage_bytes};
-    if (plan.programmatic) launch.add(programmatic());
-    return launch(chosen.kernel, stream, m, stages, plan.ahead && plan.programmatic);
-  }
-  static auto streamed(int units) { return units == 1 ? softmax_stream<kLog, 1> : softmax_stream<kLog, 2>; }
-  static cudaError_t launch_stream(const Plan& plan, const Matrix& m, cudaStream_t stream) {
-    Launch launch{.ctas = std::min<std::int64_t>(plan.grid, m.rows) * plan.cluster,
-                  .threads = plan.threads,
-                  .shared_bytes = sizeof(float) * kUnit * plan.units_per_cta * plan.stages};
-    launch.add(cluster_of(plan.cluster));
-    if (plan.programmatic) launch.add(programmatic());
-    return launch(streamed(plan.units), stream, m, plan.cluster, plan.units_per_cta, plan.stages,
-                  plan.ahead && plan.programmatic);
+    if (m.n <= 16) return launch_fitting<4, 1, 2>(plan, m, stream);
+    if (m.n <= 32) return launch_fitting<8, 1, 2>(plan, m, stream);
+    if (m.n <= 64) return launch_fitting<16, 1, 2>(plan, m, stream);
+    if (m.n <= 128) return launch_fitting<32, 1, 2>(plan, m, stream);
+    if (m.n <= 256) return launch_fitting<32, 2, 1>(plan, m, stream);
+    if (m.n <= 512) return launch_fitting<32, 4, 1>(plan, m, stream);
+    return launch_fitting<32, 8, 1>(plan, m, stream);
   }
 
   static auto cta(int units) {
@@ -255,10 +212,6 @@ struct Kernels {
   }
   static cudaError_t run(const Plan& plan, const Matrix& m, cudaStream_t stream) {
     if (plan.way == Way::warp) return launch_warp(plan, m, stream);
-    if constexpr (kAligned) {
-      if (plan.way == Way::bulk) return launch_bulk(plan, m, stream);
-      if (plan.way == Way::stream) return launch_stream(plan, m, stream);
-    }
     if (plan.way == Way::cta) return launch_cta(plan, m, stream);
     if (plan.way == Way::cluster) return launch_cluster(plan, m, stream);
     return launch_grid(plan, m, stream);
@@ -332,46 +285,22 @@ fulcrum_status plan_grid(Plan& plan, std::int64_t n) {
   return done();
 }
 
-inline void plan_stream(Plan& plan, std::int64_t n, int piece_units) {
-  const std::int64_t units = divide_up(n, kUnit);
-  plan.cluster = 1;
-  while (plan.cluster < kStreamCtas && divide_up(units, plan.cluster) > piece_units) plan.cluster *= 2;
-  plan.units_per_cta = static_cast<int>(divide_up(units, plan.cluster));
-  plan.units = plan.units_per_cta > kPieceUnits / 2 ? 2 : 1;
-  plan.threads = static_cast<int>(divide_up(plan.units_per_cta, plan.units)) * kWarp;
-  const int ctas_per_sm = std::clamp(kMostThreads / 2 / plan.threads, 1, kLimits.ring_ctas);
-  const int stage_bytes = plan.units_per_cta * kUnit * static_cast<int>(sizeof(float));
-  plan.stages = std::clamp(kRingBytes / ctas_per_sm / stage_bytes, 1, kMostStages);
-  plan.grid = std::max(device().sms * ctas_per_sm / plan.cluster, 1);
-}
-
 template <bool kLog>
-fulcrum_status fill_plan(Plan& plan, std::int64_t rows, std::int64_t n, int piece_units) {
+fulcrum_status fill_plan(Plan& plan, std::int64_t rows, std::int64_t n) {
   if (plan.way == Way::cta) plan_cta(plan, rows, n);
   if (plan.way == Way::cluster) return plan_cluster<kLog>(plan, n);
   if (plan.way == Way::grid) return plan_grid<kLog>(plan, n);
-  if (plan.way != Way::bulk && plan.way != Way::stream) return done();
-  if (plan.way == Way::bulk) {
-    FULCRUM_CUDA(allow_ring(Kernels<kLog, true>::ring(n).kernel));
-  } else {
-    plan_stream(plan, n, piece_units);
-    FULCRUM_CUDA(allow_ring(Kernels<kLog, true>::streamed(plan.units)));
-  }
-  plan.unaligned.reset(new (std::nothrow) Plan);
-  if (!plan.unaligned) return failed(FULCRUM_OUT_OF_MEMORY, "no memory for a plan of softmax");
-  plan.unaligned->way = n <= kLimits.warp_n ? Way::warp : n <= kLimits.cta_n ? Way::cta : Way::cluster;
-  plan.unaligned->programmatic = plan.programmatic;
-  return fill_plan<kLog>(*plan.unaligned, rows, n, piece_units);
+  return done();
 }
 
 /// What a variant fixes beforehand: its way, unless it is the default's; whether calls wait for each other's end to
-/// come up; whether rings are fetched ahead; and the pieces of a stream.
+/// come up; and, for full rows in warps, their cache hints and whether they are fetched ahead.
 struct Choice {
   bool forced = false;
   Way way = Way::warp;
   bool plain = false;
-  bool ahead = kLimits.ring_ahead;
-  int piece_units = kLimits.piece_units;
+  Reuse reuse = Reuse::once;
+  bool ahead = false;
 };
 
 template <bool kLog, Choice kChoice>
@@ -380,9 +309,10 @@ fulcrum_status make_plan(const fulcrum_kernel*, const fulcrum_args* a, void** ma
   std::unique_ptr<Plan> plan(new (std::nothrow) Plan);
   if (!plan) return failed(FULCRUM_OUT_OF_MEMORY, "no memory for a plan of softmax");
   plan->way = kChoice.forced ? kChoice.way : choose(rows, n);
+  plan->reuse = kChoice.reuse;
   plan->ahead = kChoice.ahead;
   plan->programmatic = !kChoice.plain && plan->way != Way::grid && streaming::can_follow(a);
-  if (rows > 0 && n > 0) FULCRUM_STATUS(fill_plan<kLog>(*plan, rows, n, kChoice.piece_units));
+  if (rows > 0 && n > 0) FULCRUM_STATUS(fill_plan<kLog>(*plan, rows, n));
   *made = plan.release();
   return done();
 }
@@ -396,10 +326,9 @@ fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
   const auto& plan = *static_cast<const Plan*>(a->plan);
   const auto bits = reinterpret_cast<std::uintptr_t>(m.x) | reinterpret_cast<std::uintptr_t>(m.out);
   const bool aligned = bits % sizeof(float4) == 0 && (m.rows == 1 || m.n % 4 == 0);
-  const Plan& other = plan.unaligned ? *plan.unaligned : plan;
   for (std::int64_t i = 0; i < count; ++i) {
     FULCRUM_CUDA(aligned ? Kernels<kLog, true>::run(plan, m, stream_of(stream))
-                         : Kernels<kLog, false>::run(other, m, stream_of(stream)));
+                         : Kernels<kLog, false>::run(plan, m, stream_of(stream)));
   }
   return done();
 }
@@ -408,6 +337,8 @@ fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
 inline int supports_plain(const fulcrum_args* a) {
   return streaming::can_follow(a) && choose(a->dim[0], a->dim[1]) != Way::grid;
 }
+
+inline int supports_deep(const fulcrum_args* a) { return streaming::can_follow(a) && supports<Way::warp>(a); }
 
 template <bool kLog, Choice kChoice>
 constexpr fulcrum_kernel variant(const char* name, int (*supported)(const fulcrum_args*)) {
@@ -425,18 +356,9 @@ std::span<const fulcrum_kernel> all() {
   static const fulcrum_kernel kernels[] = {
       variant<kLog, Choice{}>("default", nullptr),
       variant<kLog, Choice{true, Way::warp}>("warp", supports<Way::warp>),
-      variant<kLog, Choice{.forced = true, .way = Way::bulk, .ahead = false}>("bulk", supports<Way::bulk>),
-      variant<kLog, Choice{.forced = true, .way = Way::bulk, .ahead = true}>("bulk_ahead",
-                                                                             supports<Way::bulk>),
+      variant<kLog, Choice{.forced = true, .reuse = Reuse::again}>("warp_kept", supports<Way::warp>),
+      variant<kLog, Choice{.forced = true, .ahead = true}>("warp_deep", supports_deep),
       variant<kLog, Choice{true, Way::cta}>("cta", supports<Way::cta>),
-      variant<kLog, Choice{.forced = true, .way = Way::stream, .ahead = false}>("stream",
-                                                                                supports<Way::stream>),
-      variant<kLog, Choice{.forced = true, .way = Way::stream, .ahead = true}>("stream_ahead",
-                                                                               supports<Way::stream>),
-      variant<
-          kLog,
-          Choice{.forced = true, .way = Way::stream, .ahead = true, .piece_units = kLimits.fine_piece_units}>(
-          "stream_fine", supports<Way::stream>),
       variant<kLog, Choice{true, Way::cluster}>("cluster", supports<Way::cluster>),
       variant<kLog, Choice{true, Way::grid}>("grid", supports<Way::grid>),
       variant<kLog, Choice{.plain = true}>("plain", supports_plain)};

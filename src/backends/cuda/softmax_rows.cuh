@@ -15,44 +15,64 @@ struct Matrix {
   std::int64_t rows, n;
 };
 
+/// What a kernel may take for granted. `aligned`: rows lie at multiples of 16 bytes. `full`: and are exactly as long as
+/// the kernel allows, and so many that every warp that has one has all of its own; no element is asked for then.
+enum class Fit { any, aligned, full };
+
 /// The outputs of a row whose units every lane holds, from what summarize() left of them.
-template <bool kLog, bool kAligned, int kUnits, int kCount>
+template <bool kLog, bool kAligned, Reuse kReuse, int kUnits, int kCount>
 __device__ inline void finish_row(float (*v)[kCount], const Pair* pairs, float* to, int left) {
   const Finish end = finish_of<kLog>(merge_held<kUnits>(pairs));
 #pragma unroll
   for (int u = 0; u < kUnits; ++u) {
     finish<kLog>(v[u], pairs[u].max, end);
     if constexpr (kCount == 4) {
-      store_four<kAligned>(to, left, v[u]);
+      store_four<kAligned, kReuse>(to, left, v[u]);
     } else {
-      store_unit<kAligned>(to + u * kUnit, left - u * kUnit, v[u]);
+      store_unit<kAligned, kReuse>(to + u * kUnit, left - u * kUnit, v[u]);
     }
   }
 }
 
+/// Into L2. Changes nothing that can be seen, so it may come before follow(): L2 holds what the call before still
+/// writes. Every second lane of those with neighbouring vectors asks, for the 32 bytes of both.
+__device__ inline void fetch_ahead(const float* from, int lane) {
+  if (lane % 2 == 0)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(from)) : "memory");
+}
+
 /// kLanes lanes for kRows rows of at most 4 * kLanes * kVectors elements each. Rows that do not exist are empty ones:
-/// every lane takes part in every shuffle.
-template <bool kLog, bool kAligned, int kLanes, int kVectors, int kRows>
-__global__ void __launch_bounds__(256) softmax_warp(Matrix m) {
+/// every lane takes part in every shuffle. The first `ahead` CTAs fetch full rows before the call before has ended.
+template <bool kLog, Fit kFit, Reuse kReuse, int kLanes, int kVectors, int kRows>
+__global__ void __launch_bounds__(256) softmax_warp(Matrix m, int ahead) {
+  constexpr bool kAligned = kFit != Fit::any, kFull = kFit == Fit::full;
+  constexpr int kMostN = 4 * kLanes * kVectors;
   constexpr int kCount = kVectors == 1 ? 4 : 8;
   constexpr int kUnits = kVectors == 1 ? 1 : kVectors / 2;
-  streaming::follow();
   const int lane = threadIdx.x % kLanes;
   const std::int64_t group = (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / kLanes;
-  const std::int64_t first = group * kRows;
-  const std::int64_t at = first * m.n + 4 * lane;
-  const int left = static_cast<int>(m.n) - 4 * lane;
+  const std::int64_t first = group * kRows, n = kFull ? kMostN : m.n;
+  const std::int64_t at = first * n + 4 * lane;
+  const int left = kFull ? kMostN : static_cast<int>(n) - 4 * lane;
+  if constexpr (kFull) {
+    if (first >= m.rows) return;  // with the whole warp
+    if (blockIdx.x < ahead) {
+#pragma unroll
+      for (int i = 0; i < kRows * kVectors; ++i) fetch_ahead(m.x + at + i * 4 * kLanes, lane);
+    }
+  }
+  streaming::follow();
+  const auto left_in = [&](int r) { return kFull || first + r < m.rows ? left : 0; };
   float v[kRows * kUnits][kCount];
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
-    const float* from = m.x + at + r * m.n;
-    const int here = first + r < m.rows ? left : 0;
+    const float* from = m.x + at + r * n;
 #pragma unroll
     for (int u = 0; u < kUnits; ++u) {
       if constexpr (kCount == 4) {
-        load_four<kAligned, Reuse::once>(from, here, v[r]);
+        load_four<kAligned, kReuse>(from, left_in(r), v[r]);
       } else {
-        load_unit<kAligned, Reuse::once>(from + u * kUnit, here - u * kUnit, v[r * kUnits + u]);
+        load_unit<kAligned, kReuse>(from + u * kUnit, left_in(r) - u * kUnit, v[r * kUnits + u]);
       }
     }
   }
@@ -60,8 +80,8 @@ __global__ void __launch_bounds__(256) softmax_warp(Matrix m) {
   summarize<kLog, kLanes>(v, pairs);
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
-    const int here = first + r < m.rows ? left : 0;
-    finish_row<kLog, kAligned, kUnits>(v + r * kUnits, pairs + r * kUnits, m.out + at + r * m.n, here);
+    finish_row<kLog, kAligned, kReuse, kUnits>(v + r * kUnits, pairs + r * kUnits, m.out + at + r * n,
+                                               left_in(r));
   }
 }
 

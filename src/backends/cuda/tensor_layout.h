@@ -10,28 +10,29 @@
 namespace fulcrum::backends::cuda::tensor {
 
 constexpr int kChunkBytes = 16;  // what one copy or one row of ldmatrix takes
-constexpr int kSlabBytes = 128;  // of a row of A in a slab: 64 terms of two bytes or 32 of four
+constexpr int kVector = 4;       // elements of a chunk
+constexpr int kDepth = 32;       // terms of a slab
+constexpr int kStepTerms = 8;    // of one mma: two chunks of A
+constexpr int kSteps = kDepth / kStepTerms;
+constexpr int kSlabBytes = kDepth * 4;  // of a row of A in a slab
 constexpr int kSlabChunks = kSlabBytes / kChunkBytes;
 
 /// A CTA's tile of C and how its warps share it.
-template <int kRows, int kColumns, int kWarpRows, int kWarpColumns, int kElementBytes>
+template <int kRows, int kColumns, int kWarpRows, int kWarpColumns>
 struct Tile {
-  static constexpr int kM = kRows, kN = kColumns, kSize = kElementBytes;
+  static constexpr int kM = kRows, kN = kColumns;
   static constexpr int kWarps = kWarpRows * kWarpColumns, kThreads = kWarps * 32;
   static constexpr int kWarpM = kM / kWarpRows, kWarpN = kN / kWarpColumns;
-  static constexpr int kDown = kWarpM / 16, kAlong = kWarpN / 8;               // fragments of a warp
-  static constexpr int kVector = kChunkBytes / kSize;                          // elements of a chunk
-  static constexpr int kDepth = kSlabBytes / kSize;                            // terms of a slab
-  static constexpr int kStepTerms = 32 / kSize, kSteps = kDepth / kStepTerms;  // of one mma: two chunks of A
-  static constexpr int kRightChunks = kN / kVector;                            // of a row of B
-  // Four-byte rows of B are read word by word: eight more words keep the four terms of a step in different banks.
-  static constexpr int kRightBytes = kN * kSize + (kSize == 4 ? 32 : 0);
+  static constexpr int kDown = kWarpM / 16, kAlong = kWarpN / 8;  // fragments of a warp
+  static constexpr int kRightChunks = kN / kVector;               // of a row of B
+  // B is read word by word: eight more words in a row keep the four terms of a step in different banks.
+  static constexpr int kRightBytes = kN * 4 + 32;
   static constexpr int kLeftSlab = kM * kSlabBytes, kSlab = kLeftSlab + kDepth * kRightBytes;
   static constexpr int kLeftCopies = kM * kSlabChunks / kThreads;  // chunks of a thread
   static constexpr int kRightCopies = kDepth * kRightChunks / kThreads;
   static constexpr int kLeftStep = kThreads / kSlabChunks,
                        kRightStep = kThreads / kRightChunks;  // rows between
-  static_assert(kWarpM % 16 == 0 && kWarpN % 16 == 0 && kN % 32 == 0);
+  static_assert(kWarpM % 16 == 0 && kWarpN % 8 == 0 && kN % 32 == 0);
   static_assert(kLeftCopies * kThreads == kM * kSlabChunks && kLeftStep * kSlabChunks == kThreads);
   static_assert(kRightCopies * kThreads == kDepth * kRightChunks && kRightStep * kRightChunks == kThreads);
 
@@ -49,19 +50,14 @@ struct Tile {
     return row * kSlabBytes + (chunk ^ (row & 7)) * kChunkBytes;
   }
   static constexpr int right_offset(int term, int chunk) {
-    const int swizzle = kSize == 4 ? 0 : kRightChunks >= 8 ? term & 7 : term >> 1 & 3;
-    return kLeftSlab + term * kRightBytes + (chunk ^ swizzle) * kChunkBytes;
+    return kLeftSlab + term * kRightBytes + chunk * kChunkBytes;
   }
 
   /// The row a lane names to ldmatrix.x4 for the 16 rows of A from `row`, one step of terms.
   static constexpr int left_lane(int lane, int row, int step) {
     return left_offset(row + (lane & 15), step * 2 + (lane >> 4));
   }
-  /// The same for ldmatrix.x4.trans and the 16 columns of two-byte B from `column`: two fragments.
-  static constexpr int right_lane(int lane, int column, int step) {
-    return right_offset(step * 16 + (lane & 15), column / 8 + (lane >> 4));
-  }
-  /// A lane's word `half` (of two) of the eight columns of four-byte B from `column`.
+  /// A lane's word `half` (of two) of the eight columns of B from `column`.
   static constexpr int right_word(int lane, int column, int step, int half) {
     return kLeftSlab + (step * 8 + half * 4 + (lane & 3)) * kRightBytes + (column + (lane >> 2)) * 4;
   }

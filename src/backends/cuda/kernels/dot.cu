@@ -3,8 +3,8 @@
 //
 // dot on the device, in one launch. A chunk of 8192 elements is summed in fp32 in 1024 lanes and a fixed tree; chunk
 // sums are added in fp64 in groups of 2048, by index, and then the groups. The last CTA of a group adds the group, the
-// last of all adds the groups. Threads, grid and alignment change who computes, never what: the bits are the same. Long
-// vectors go through rings in shared memory instead (dot_bulk.cuh). A plan's scratch serves one call at a time: calls
+// last of all adds the groups. Threads, grid and alignment change who computes, never what: the bits are the same. A few
+// chunks meet in a cluster, long vectors go through rings in shared memory (dot_bulk.cuh). A plan's scratch serves one call at a time: calls
 // with the same plan on two streams at once are not allowed.
 #include <algorithm>
 #include <new>
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(1024, 1) sum_in_cluster(Dot dot) {
 /// CTAs of the cluster that adds `chunks` chunks; 0: the device has no room for it.
 int cluster_for(int64_t chunks) {
   if (device().major != 9 || chunks > kMostInCluster) return 0;
-  int ctas = 4;
+  int ctas = 2;
   while (ctas < chunks) ctas *= 2;
   for (const auto kernel : {sum_in_cluster<true>, sum_in_cluster<false>}) {
     cudaLaunchAttribute attributes[2] = {};
@@ -104,8 +104,8 @@ fulcrum_status fill(const fulcrum_args& a, Plan& plan) {
   dot = Dot{.n = a.dim[0]};
   dot.chunks = divide_up(dot.n, kChunk);
   dot.groups = divide_up(dot.chunks, kGroup);
+  if (dot.chunks > 1) plan.cluster = cluster_for(dot.chunks);
   if (dot.chunks <= kAlone) return done();
-  plan.cluster = cluster_for(dot.chunks);
   const size_t sums = static_cast<size_t>(dot.chunks + dot.groups) * sizeof(double);
   const size_t counters = static_cast<size_t>(dot.groups + 2) * sizeof(unsigned);
   FULCRUM_STATUS(plan.scratch.take(sums + counters));
@@ -145,39 +145,47 @@ Kernel choose(const Dot& dot, bool wide) {
   return once ? sum_products<256, Cache::once, true> : sum_products<256, Cache::kept, true>;
 }
 
-enum class Way { grid, programmatic, cluster };
+/// The call behind a plan, with its operands.
+Dot dot_of(const fulcrum_args& a) {
+  Dot dot = static_cast<const Plan*>(a.plan)->dot;
+  dot.a = a.in<float>(0), dot.b = a.in<float>(1), dot.out = a.out<float>(2);
+  return dot;
+}
 
 /// kRun chunks a CTA, where there are more than that: a single CTA adds them one by one, which for three and more is
 /// another order than the tree's. kRun 0: four once the device is full several times over.
-template <int kRun, Way kWay>
-fulcrum_status run(const fulcrum_args* a, void* stream, int64_t count) {
-  const Plan& plan = *static_cast<const Plan*>(a->plan);
-  Dot dot = plan.dot;
-  dot.a = a->in<float>(0), dot.b = a->in<float>(1), dot.out = a->out<float>(2);
-  if (kWay == Way::cluster && plan.cluster > 0) {
-    const bool aligned = is_aligned(dot.a) && is_aligned(dot.b);
-    return launch(aligned ? sum_in_cluster<true> : sum_in_cluster<false>,
-                  Launch{plan.cluster, 1024, false, plan.cluster}, stream, count, dot);
-  }
+template <int kRun, bool kOverlaps>
+fulcrum_status run_grid(const fulcrum_args* a, void* stream, int64_t count) {
+  Dot dot = dot_of(*a);
   const int chosen = kRun > 0 ? kRun : dot.chunks >= 12 * device().sms ? 4 : 1;
   dot.run = dot.chunks <= kAlone ? static_cast<int>(kAlone) : dot.chunks <= chosen ? 1 : chosen;
   const int64_t ctas = std::max<int64_t>(1, divide_up(dot.chunks, dot.run));
   const bool wide = dot.n > kChunk / 4 && ctas <= device().sms;
-  const Launch shape{ctas, wide ? 1024 : 256, kWay == Way::programmatic && can_follow(a)};
+  const Launch shape{ctas, wide ? 1024 : 256, kOverlaps && can_follow(a)};
   return launch(choose(dot, wide), shape, stream, count, dot);
 }
 
-/// kPerSm CTAs on each SM with kStages places in the ring of each; what is too short or not aligned goes the usual way.
-template <int kStages, int kPerSm, bool kAhead>
-fulcrum_status run_bulk(const fulcrum_args* a, void* stream, int64_t count) {
-  Dot dot = static_cast<const Plan*>(a->plan)->dot;
-  dot.a = a->in<float>(0), dot.b = a->in<float>(1), dot.out = a->out<float>(2);
+/// What is too long for a cluster goes to the grid.
+fulcrum_status run_cluster(const fulcrum_args* a, void* stream, int64_t count) {
+  const int ctas = static_cast<const Plan*>(a->plan)->cluster;
+  if (ctas == 0) return run_grid<0, true>(a, stream, count);
+  const Dot dot = dot_of(*a);
+  const bool aligned = is_aligned(dot.a) && is_aligned(dot.b);
+  return launch(aligned ? sum_in_cluster<true> : sum_in_cluster<false>, Launch{ctas, 1024, true, ctas},
+                stream, count, dot);
+}
+
+/// kPerSm CTAs on each SM with kStages places in the ring of each; what is too short or not aligned goes to a cluster or
+/// the grid. An SM with room for kRoom CTAs takes those of the call behind while the last copies are still coming.
+template <int kStages, int kPerSm, int kAhead, int kRoom = kPerSm>
+fulcrum_status run_ring(const fulcrum_args* a, void* stream, int64_t count) {
+  const Dot dot = dot_of(*a);
   const int64_t ctas = static_cast<int64_t>(kPerSm) * device().sms;
   if (!can_follow(a) || !is_aligned(dot.a) || !is_aligned(dot.b) || dot.n / kChunk < kFixedChunks * ctas)
-    return run<0, Way::programmatic>(a, stream, count);
-  const auto kernel = sum_in_ring<kStages, kAhead>;
+    return run_cluster(a, stream, count);
+  const auto kernel = sum_in_ring<kStages, kRoom, kAhead>;
   constexpr size_t kBytes = ring_bytes(kStages);
-  static_assert(kPerSm * (kBytes + 6 * 1024) <= 228 * 1024);
+  static_assert(kRoom >= kPerSm && kRoom * (kBytes + 6 * 1024) <= 228 * 1024);
   FULCRUM_STATUS(allow_shared<kBytes>(kernel));
   const bool once = 8 * dot.n > device().l2_bytes;
   return launch(kernel, Launch{ctas, kRingThreads, true, 1, kBytes}, stream, count, dot, once);
@@ -196,17 +204,14 @@ fulcrum_kernel make_kernel(const char* variant, bool everywhere = false) {
 
 }  // namespace
 
+/// `default` and the ring variants have a ring where there is enough for it, a cluster for 2 to 16 chunks, and the grid
+/// between. `grid` has neither, nor has `run1`, whose CTAs take one chunk each and whose calls do not overlap.
 std::span<const fulcrum_kernel> dot() {
   static const fulcrum_kernel kernels[] = {
-      make_kernel<run<0, Way::programmatic>>("default", true),
-      make_kernel<run<1, Way::grid>>("run1", true),
-      make_kernel<run<4, Way::grid>>("run4", true),
-      make_kernel<run<1, Way::cluster>>("cluster"),
-      make_kernel<run<1, Way::programmatic>>("programmatic"),
-      make_kernel<run_bulk<6, 1, false>>("bulk"),
-      make_kernel<run_bulk<6, 1, true>>("bulk_ahead"),
-      make_kernel<run_bulk<12, 1, true>>("bulk_deep"),
-      make_kernel<run_bulk<6, 2, true>>("bulk_pair"),
+      make_kernel<run_ring<6, 2, 1>>("default", true),   make_kernel<run_grid<0, true>>("grid", true),
+      make_kernel<run_grid<1, false>>("run1", true),     make_kernel<run_cluster>("cluster"),
+      make_kernel<run_ring<6, 2, 2>>("bulk_pair_ahead"), make_kernel<run_ring<4, 3, 1>>("bulk_three"),
+      make_kernel<run_ring<3, 2, 1, 4>>("bulk_light"),
   };
   return kernels;
 }
