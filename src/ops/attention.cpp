@@ -49,9 +49,10 @@ Status validate(const Args& args) {
         fmt::format("Skv={} of attention is below Sq={}: its first queries would see no key", skv, sq),
         "use causal=no, or as many keys as queries"};
   }
-  if (!std::isfinite(scale) || scale < 0) {
+  constexpr double kLargestScale = 0x1p60;  // scores of f16 vectors stay in the range of f32
+  if (!(scale >= 0 && scale <= kLargestScale)) {
     return Error{Code::invalid_argument, fmt::format("scale={} of attention", scale),
-                 "scale is finite and above 0; 0 stands for 1/sqrt(D)"};
+                 "scale is above 0 and at most 2^60; 0 stands for 1/sqrt(D)"};
   }
   return {};
 }
