@@ -18,9 +18,7 @@ namespace fulcrum::backends::cuda::streaming {
 inline constexpr int kMapThreads = 256;
 
 struct Layout {
-  int items = 0;  // vectors of a thread; 0: by size
-  int threads = kMapThreads;
-  Cache cache = Cache::kept;
+  int items = 1;         // vectors of a thread
   bool overlaps = true;  // a call comes up while the one before it drains
 };
 
@@ -105,13 +103,6 @@ __global__ void __launch_bounds__(kThreads, room_for(kItems* Function::kInputs) 
   raise_when_last(signal);
 }
 
-/// How many vectors a thread takes. One while the whole call fits on the device at once, so that the round trip to
-/// memory is paid once by everybody at the same time; more in long calls, where fewer CTAs come and go.
-inline int items_for(int64_t units, int inputs) {
-  const int64_t threads = static_cast<int64_t>(device().sms) * device().threads_per_sm;
-  return units <= threads ? 1 : units <= 2 * threads || inputs == 1 ? 2 : 4;
-}
-
 template <class Function, class Pack, int kItems, int kThreads, Cache kCache>
 fulcrum_status launch_map(const Function& f, const Operands<Function::kInputs>& operands, const Span& span,
                           bool overlaps, void* stream, int64_t count) {
@@ -147,16 +138,7 @@ fulcrum_status map_elements(const Function& f, const Operands<Function::kInputs>
   const Span span = common < 0 ? Span{n, 0, 0} : span_of(n, common);
   const auto go = [&](auto launcher) { return launcher(f, operands, span, kLayout.overlaps, stream, count); };
   if (common < 0) return go(launch_map<Function, float, 8, kMapThreads, Cache::kept>);
-  if constexpr (kLayout.items > 0) {
-    return go(launch_map<Function, float4, kLayout.items, kLayout.threads, kLayout.cache>);
-  } else {
-    const int items = items_for(span.units, Function::kInputs);
-    if (items == 1) return go(launch_map<Function, float4, 1, kLayout.threads, kLayout.cache>);
-    if constexpr (Function::kInputs > 1) {
-      if (items == 4) return go(launch_map<Function, float4, 4, kLayout.threads, kLayout.cache>);
-    }
-    return go(launch_map<Function, float4, 2, kLayout.threads, kLayout.cache>);
-  }
+  return go(launch_map<Function, float4, kLayout.items, kMapThreads, Cache::kept>);
 }
 
 template <class Function>

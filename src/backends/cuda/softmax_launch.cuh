@@ -26,6 +26,7 @@ struct Limits {
   std::int64_t lone_warp_n = kUnit;      // of few rows: more than a unit is faster in several warps
   std::int64_t lone_cta_n = 16 * kUnit;  // and this in several CTAs
   std::int64_t lone_cluster_n = 131072;  // and this in all SMs
+  std::int64_t log_warp_n = 512;         // log_softmax of many rows: longer ones were faster in a CTA each
   std::int64_t many_rows = 64;           // enough to occupy the device with one CTA or cluster each
 };
 inline constexpr Limits kLimits;
@@ -81,9 +82,11 @@ inline std::int64_t cluster_most_n() {
   return streaming::can_follow(nullptr) ? largest_cluster() * 2 * kChunk : 0;
 }
 
-inline Way choose(std::int64_t rows, std::int64_t n) {
+template <bool kLog>
+Way choose(std::int64_t rows, std::int64_t n) {
   const bool many = rows >= kLimits.many_rows;
-  if (n <= (many ? kLimits.warp_n : kLimits.lone_warp_n)) return Way::warp;
+  const std::int64_t many_warp_n = kLog ? kLimits.log_warp_n : kLimits.warp_n;
+  if (n <= (many ? many_warp_n : kLimits.lone_warp_n)) return Way::warp;
   const std::int64_t cluster_n = cluster_most_n();
   if (n <= (many || cluster_n == 0 ? kLimits.cta_n : kLimits.lone_cta_n)) return Way::cta;
   return n <= (many ? cluster_n : std::min(cluster_n, kLimits.lone_cluster_n)) ? Way::cluster : Way::grid;
@@ -102,11 +105,9 @@ struct Plan {
   Way way = Way::warp;
   bool programmatic = false;  // a call comes up while the one before it drains; not the grid's
   int threads = 0;
-  int units = 0;              // of a warp; for the grid, chunks in registers, and 0 means softmax_grid_long
-  int cluster = 0;            // CTAs
-  int units_per_cta = 0;      // of a cluster
-  Reuse reuse = Reuse::once;  // of full rows in warps
-  bool ahead = false;         // these are fetched before the call before has ended
+  int units = 0;          // of a warp; for the grid, chunks in registers, and 0 means softmax_grid_long
+  int cluster = 0;        // CTAs
+  int units_per_cta = 0;  // of a cluster
   int grid = 0, shared = 0, kept = 0;
   Scratch scratch;
 };
@@ -139,27 +140,23 @@ constexpr std::int64_t divide_up(std::int64_t value, std::int64_t by) { return (
 /// Everything that depends on the op and on the alignment of its rows.
 template <bool kLog, bool kAligned>
 struct Kernels {
-  template <Fit kFit, Reuse kReuse, int kLanes, int kVectors, int kRows>
+  template <Fit kFit, int kLanes, int kVectors, int kRows>
   static cudaError_t launch_lanes(const Plan& plan, const Matrix& m, cudaStream_t stream) {
     constexpr int kThreads = kVectors >= 4 ? 128 : 256;
     Launch launch{.ctas = divide_up(m.rows, kThreads / kLanes * kRows), .threads = kThreads};
     if (plan.programmatic) launch.add(programmatic());
-    const int ahead =
-        plan.programmatic && plan.ahead ? device().sms * (device().threads_per_sm / kThreads) : 0;
-    return launch(softmax_warp<kLog, kFit, kReuse, kLanes, kVectors, kRows>, stream, m, ahead);
+    return launch(softmax_warp<kLog, kFit, kLanes, kVectors, kRows>, stream, m);
   }
   template <int kLanes, int kVectors, int kRows>
   static cudaError_t launch_fitting(const Plan& plan, const Matrix& m, cudaStream_t stream) {
     if constexpr (kAligned) {
       constexpr int kWarpRows = kWarp / kLanes * kRows;
       if (m.n == 4 * kLanes * kVectors && m.rows % kWarpRows == 0) {
-        return plan.reuse == Reuse::once
-                   ? launch_lanes<Fit::full, Reuse::once, kLanes, kVectors, kRows>(plan, m, stream)
-                   : launch_lanes<Fit::full, Reuse::again, kLanes, kVectors, kRows>(plan, m, stream);
+        return launch_lanes<Fit::full, kLanes, kVectors, kRows>(plan, m, stream);
       }
     }
     constexpr Fit kFit = kAligned ? Fit::aligned : Fit::any;
-    return launch_lanes<kFit, Reuse::once, kLanes, kVectors, kRows>(plan, m, stream);
+    return launch_lanes<kFit, kLanes, kVectors, kRows>(plan, m, stream);
   }
   /// Two vectors a lane where a row does not need more: as with the element-wise kernels, few loads in each of many
   /// threads.
@@ -293,14 +290,12 @@ fulcrum_status fill_plan(Plan& plan, std::int64_t rows, std::int64_t n) {
   return done();
 }
 
-/// What a variant fixes beforehand: its way, unless it is the default's; whether calls wait for each other's end to
-/// come up; and, for full rows in warps, their cache hints and whether they are fetched ahead.
+/// What a variant fixes beforehand: its way, unless it is the default's, and whether calls wait for each other's
+/// end to come up.
 struct Choice {
   bool forced = false;
   Way way = Way::warp;
   bool plain = false;
-  Reuse reuse = Reuse::once;
-  bool ahead = false;
 };
 
 template <bool kLog, Choice kChoice>
@@ -308,9 +303,7 @@ fulcrum_status make_plan(const fulcrum_kernel*, const fulcrum_args* a, void** ma
   const std::int64_t rows = a->dim[0], n = a->dim[1];
   std::unique_ptr<Plan> plan(new (std::nothrow) Plan);
   if (!plan) return failed(FULCRUM_OUT_OF_MEMORY, "no memory for a plan of softmax");
-  plan->way = kChoice.forced ? kChoice.way : choose(rows, n);
-  plan->reuse = kChoice.reuse;
-  plan->ahead = kChoice.ahead;
+  plan->way = kChoice.forced ? kChoice.way : choose<kLog>(rows, n);
   plan->programmatic = !kChoice.plain && plan->way != Way::grid && streaming::can_follow(a);
   if (rows > 0 && n > 0) FULCRUM_STATUS(fill_plan<kLog>(*plan, rows, n));
   *made = plan.release();
@@ -334,11 +327,10 @@ fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
 }
 
 /// The grid's calls never overlap: its launch is cooperative.
-inline int supports_plain(const fulcrum_args* a) {
-  return streaming::can_follow(a) && choose(a->dim[0], a->dim[1]) != Way::grid;
+template <bool kLog>
+int supports_plain(const fulcrum_args* a) {
+  return streaming::can_follow(a) && choose<kLog>(a->dim[0], a->dim[1]) != Way::grid;
 }
-
-inline int supports_deep(const fulcrum_args* a) { return streaming::can_follow(a) && supports<Way::warp>(a); }
 
 template <bool kLog, Choice kChoice>
 constexpr fulcrum_kernel variant(const char* name, int (*supported)(const fulcrum_args*)) {
@@ -356,12 +348,10 @@ std::span<const fulcrum_kernel> all() {
   static const fulcrum_kernel kernels[] = {
       variant<kLog, Choice{}>("default", nullptr),
       variant<kLog, Choice{true, Way::warp}>("warp", supports<Way::warp>),
-      variant<kLog, Choice{.forced = true, .reuse = Reuse::again}>("warp_kept", supports<Way::warp>),
-      variant<kLog, Choice{.forced = true, .ahead = true}>("warp_deep", supports_deep),
       variant<kLog, Choice{true, Way::cta}>("cta", supports<Way::cta>),
       variant<kLog, Choice{true, Way::cluster}>("cluster", supports<Way::cluster>),
       variant<kLog, Choice{true, Way::grid}>("grid", supports<Way::grid>),
-      variant<kLog, Choice{.plain = true}>("plain", supports_plain)};
+      variant<kLog, Choice{.plain = true}>("plain", supports_plain<kLog>)};
   return kernels;
 }
 

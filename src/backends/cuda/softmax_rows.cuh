@@ -34,17 +34,11 @@ __device__ inline void finish_row(float (*v)[kCount], const Pair* pairs, float* 
   }
 }
 
-/// Into L2. Changes nothing that can be seen, so it may come before follow(): L2 holds what the call before still
-/// writes. Every second lane of those with neighbouring vectors asks, for the 32 bytes of both.
-__device__ inline void fetch_ahead(const float* from, int lane) {
-  if (lane % 2 == 0)
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(from)) : "memory");
-}
-
 /// kLanes lanes for kRows rows of at most 4 * kLanes * kVectors elements each. Rows that do not exist are empty ones:
-/// every lane takes part in every shuffle. The first `ahead` CTAs fetch full rows before the call before has ended.
-template <bool kLog, Fit kFit, Reuse kReuse, int kLanes, int kVectors, int kRows>
-__global__ void __launch_bounds__(256) softmax_warp(Matrix m, int ahead) {
+/// every lane takes part in every shuffle.
+template <bool kLog, Fit kFit, int kLanes, int kVectors, int kRows>
+__global__ void __launch_bounds__(256) softmax_warp(Matrix m) {
+  constexpr Reuse kReuse = kFit == Fit::full ? Reuse::again : Reuse::once;  // measured, not understood
   constexpr bool kAligned = kFit != Fit::any, kFull = kFit == Fit::full;
   constexpr int kMostN = 4 * kLanes * kVectors;
   constexpr int kCount = kVectors == 1 ? 4 : 8;
@@ -56,10 +50,6 @@ __global__ void __launch_bounds__(256) softmax_warp(Matrix m, int ahead) {
   const int left = kFull ? kMostN : static_cast<int>(n) - 4 * lane;
   if constexpr (kFull) {
     if (first >= m.rows) return;  // with the whole warp
-    if (blockIdx.x < ahead) {
-#pragma unroll
-      for (int i = 0; i < kRows * kVectors; ++i) fetch_ahead(m.x + at + i * 4 * kLanes, lane);
-    }
   }
   streaming::follow();
   const auto left_in = [&](int r) { return kFull || first + r < m.rows ? left : 0; };

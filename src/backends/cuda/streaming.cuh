@@ -13,13 +13,13 @@
 namespace fulcrum::backends::cuda::streaming {
 
 /// Where data goes on its way. `kept`: all caches. `once`: first to leave them, for data that is larger than L2.
-/// `read_once`: that for what is read alone. `level2`: past L1, so that what is read again comes from L2.
-enum class Cache { kept, once, read_once, level2 };
+/// `level2`: past L1, so that what is read again comes from L2.
+enum class Cache { kept, once, level2 };
 
 /// No load here takes the read-only path (ld.global.nc): ops may run in place.
 template <Cache kCache, class Pack>
 __device__ __forceinline__ Pack load(const Pack* from) {
-  if constexpr (kCache == Cache::once || kCache == Cache::read_once) {
+  if constexpr (kCache == Cache::once) {
     return __ldcs(from);
   } else if constexpr (kCache == Cache::level2) {
     return __ldcg(from);

@@ -208,10 +208,10 @@ fulcrum_kernel make_kernel(const char* variant, bool everywhere = false) {
 /// between. `grid` has neither, nor has `run1`, whose CTAs take one chunk each and whose calls do not overlap.
 std::span<const fulcrum_kernel> dot() {
   static const fulcrum_kernel kernels[] = {
-      make_kernel<run_ring<6, 2, 1>>("default", true),   make_kernel<run_grid<0, true>>("grid", true),
-      make_kernel<run_grid<1, false>>("run1", true),     make_kernel<run_cluster>("cluster"),
-      make_kernel<run_ring<6, 2, 2>>("bulk_pair_ahead"), make_kernel<run_ring<4, 3, 1>>("bulk_three"),
-      make_kernel<run_ring<3, 2, 1, 4>>("bulk_light"),
+      make_kernel<run_ring<6, 2, 1>>("default", true),
+      make_kernel<run_grid<0, true>>("grid", true),
+      make_kernel<run_grid<1, false>>("run1", true),
+      make_kernel<run_cluster>("cluster"),
   };
   return kernels;
 }
