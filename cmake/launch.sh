@@ -43,6 +43,19 @@ install_packages() {
   touch "$stamp"
 }
 
+# What the browser tests need, where it may be installed; they are skipped without it.
+install_browser() {
+  local program package missing=()
+  command -v apt-get >/dev/null && [[ $(id -u) -eq 0 ]] || return 0
+  while read -r program package; do
+    command -v "$program" >/dev/null || missing+=("$package")
+  done < <(grep -v '^#' "$root/tests/browser/packages")
+  ((${#missing[@]})) || return 0
+  say "installing ${missing[*]} for the tests of the report page (tests/browser)"
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}" >&2 ||
+    say "apt-get could not; those tests are skipped"
+}
+
 # Runs a step of the build: on a terminal with its own progress, otherwise into a log shown only when it fails.
 step() {
   if [[ -t 2 ]]; then

@@ -111,16 +111,23 @@ part_sanitizer() {
     note sanitizer skipped - "compute-sanitizer is not installed here"
     return
   fi
-  local tests=$build/tests/conformance_gpu_test all map="" fold="" dense="" filter
+  local tests=$build/tests/conformance_gpu_test all filter
+  local map="" fold="" dense="" search="" attention="" recurrent="" image="" channels=""
   for op in $(ops_of "$tests"); do
+    filter=":*AtAFewEdges/${op}_cuda_*"
     case $op in
-      *matmul) dense+=":*AtAFewEdges/${op}_cuda_*" ;;
-      dot | *softmax | cosine_similarity) fold+=":*AtAFewEdges/${op}_cuda_*" ;;
-      *) map+=":*AtAFewEdges/${op}_cuda_*" ;;
+      *matmul) dense+=$filter ;;
+      dot | *softmax | cosine_similarity) fold+=$filter ;;
+      cosine_topk | hnsw_search | activation_spreading) search+=$filter ;;
+      attention) attention+=$filter ;;
+      lstm_* | ar_forecast | dendritic_integration) recurrent+=$filter ;;
+      conv2d | pixel_entropy | image_segmentation | conv_entropy_segment) image+=$filter ;;
+      conv2d_channels) channels+=$filter ;;
+      *) map+=$filter ;;
     esac
   done
-  all="map fold dense"
-  for tool in memcheck racecheck initcheck; do
+  all="map fold dense search attention recurrent image channels"
+  for tool in memcheck racecheck initcheck synccheck; do
     local options=()
     for op in $all; do  # ops together: a context under the tool takes longer than their tests
       filter=${!op#:}
@@ -128,6 +135,8 @@ part_sanitizer() {
       # Not ours to fix: the races and unread bytes inside the vendor's library are left to memcheck.
       if [[ $op == dense && $tool != memcheck ]]; then
         filter='*AtAFewEdges/*matmul_cuda_own*:*AtAFewEdges/*matmul_cuda_simple*'
+      elif [[ $tool != memcheck ]]; then
+        filter+='-*cudnn*'
       fi
       # An allocation that does not fit, or a call that is refused, is an error that the program handles.
       [[ $tool != memcheck ]] || options=(--report-api-errors no)
@@ -142,13 +151,13 @@ part_machine() {
 }
 
 # Lines of cases.txt that belong to a part; an interrupted one goes on in its record. The CPU's rows have lines of their
-# own: where only the device is asked for, no CPU kernel is measured beside it.
+# own: where only the device is asked for, no CPU kernel is measured beside it. Suites have both in one line.
 bench_lines() {
   local part name limit budget arguments words
   while read -r part name limit budget arguments; do
     [[ $part == "$1" ]] || continue
     local record=$out/data/$name.jsonl only=
-    [[ $arguments != *'--backend cuda '* ]] || only=cuda
+    [[ $arguments != *'--backend cuda '* || $arguments == *--suite* ]] || only=cuda
     if [[ -s $record ]]; then
       words=(--resume "$record")
     else
@@ -173,7 +182,8 @@ part_peers() {
     return
   fi
   mkdir -p "$out/peers"
-  for group in stream reduce rows matmul linear cosine roundtrip; do
+  for group in stream reduce rows matmul linear cosine roundtrip attention attention_large cosine_topk spreading lstm \
+    dendritic conv_channels image; do
     step "peers-$group" 120 python3 "$root/bench/peers/torch_peers.py" --group "$group" \
       --json "$out/peers/torch-$group.json"
   done

@@ -285,6 +285,202 @@ def cosine(b):
     set_tf32(False)
 
 
+def spreading(b):
+    """As many products of a sparse matrix with a vector as there are hops: cuSPARSE behind PyTorch's CSR tensors. Decay,
+    threshold and cap are left out. Graphs like Fulcrum's: edges to random nodes, and recursive halves (R-MAT)."""
+    def rmat(count, levels):
+        at = torch.zeros((2, count), dtype=torch.int64, device="cuda")
+        for _ in range(levels):
+            draw = torch.rand(count, device="cuda")
+            at[0] = at[0] * 2 + (draw >= 0.76)
+            at[1] = at[1] * 2 + (((draw >= 0.57) & (draw < 0.76)) | (draw >= 0.95))
+        return at
+
+    for n, nnz, hops, data in ((10_000, 50_000, 3, "engram"), (200_000, 1_000_000, 4, "engram"),
+                               (65_536, 1_048_576, 4, "rmat"), (1_000_000, 5_000_000, 3, "engram"),
+                               (1_048_576, 16_777_216, 3, "rmat")):
+        def make():
+            if data == "rmat":
+                source, row = rmat(nnz, n.bit_length() - 1)
+            else:
+                source = torch.arange(n, device="cuda").repeat_interleave(nnz // n)
+                row = torch.randint(0, n, (nnz,), device="cuda")
+            order = torch.argsort(row, stable=True)
+            begin = torch.zeros(n + 1, dtype=torch.int64, device="cuda")
+            begin[1:] = torch.cumsum(torch.bincount(row, minlength=n), 0)
+            matrix = torch.sparse_csr_tensor(begin.int(), source[order].int(), torch.rand(nnz, device="cuda") + 0.1,
+                                             size=(n, n))
+            return matrix, (torch.rand(n, device="cuda") < 0.01).float()
+
+        def products(matrix, x):
+            for _ in range(hops):
+                x = torch.mv(matrix, x)
+
+        b.resident("activation_spreading", f"n={n},nnz={nnz},hops={hops}" + (",data=rmat" if data == "rmat" else ""),
+                   make, products, variant="cusparse")
+
+
+def conv_channels(b):
+    """With the engines that PyTorch finds fastest (cudnn.benchmark), in the layout of ours and channels last."""
+    torch.backends.cudnn.benchmark = True
+    for cin, cout, side in ((3, 32, 256), (64, 64, 56), (64, 64, 256)):
+        shape = f"N=1,Cin={cin},h={side},w={side},Cout={cout},kh=3,kw=3,pad_y=1,pad_x=1"
+        for layout, variant in ((torch.contiguous_format, "torch"), (torch.channels_last, "torch_channels_last")):
+            def make():
+                return (uniform(-1, 1, (1, cin, side, side), torch.float32).to(memory_format=layout),
+                        uniform(-1, 1, (cout, cin, 3, 3), torch.float32).to(memory_format=layout))
+
+            for precision in ("fp32", "tf32"):
+                torch.backends.cudnn.allow_tf32 = precision == "tf32"
+                b.resident("conv2d_channels", shape, make, lambda x, k: torch.conv2d(x, k, padding=1), False,
+                           precision, variant=variant)
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = False
+
+
+def attend(b, shapes):
+    """Each of PyTorch's backends by name, and what it takes by itself; one that refuses a shape is a row with an error."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    backends = (("torch", None), ("torch_flash", SDPBackend.FLASH_ATTENTION),
+                ("torch_cudnn", SDPBackend.CUDNN_ATTENTION), ("torch_efficient", SDPBackend.EFFICIENT_ATTENTION))
+    for dtype, batch, heads, length, d, causal in shapes:
+        def make():
+            return tuple(torch.randn((batch, heads, length, d), device="cuda").to(DTYPES[dtype]) for _ in range(3))
+
+        shape = f"B={batch},H={heads},Sq={length},Skv={length},D={d}" + (",causal=yes" if causal else "")
+        for variant, backend in backends:
+            def call(q, k, v):
+                if backend is None:
+                    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+                with sdpa_kernel(backend):
+                    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+            b.resident("attention", shape, make, call, False, "fp16" if dtype == "f16" else dtype, dtype, variant)
+
+
+def attention(b):
+    small = ((1, 32), (1, 64), (1, 128), (1, 256), (1, 512), (8, 128), (8, 512))
+    attend(b, [(dtype, 1, heads, length, 64, False) for dtype in ("f16", "bf16") for heads, length in small])
+
+
+def attention_large(b):
+    attend(b, [("f16", *sizes) for sizes in (
+        (4, 16, 2048, 64, False), (4, 16, 2048, 64, True), (4, 16, 2048, 128, True), (2, 16, 8192, 64, True),
+        (2, 16, 8192, 128, True), (2, 16, 8192, 128, False), (1, 16, 16384, 128, True))])
+
+
+TOPK_CELLS = [(n, q) for n in (64, 1024, 10_000, 100_000, 1_000_000) for q in (1, 16, 1000)]
+
+
+def cosine_topk(b):
+    """Scores by a product of vectors that already have length 1, then the best ten."""
+    d, k = 768, 10
+
+    def best(x, t, scores, values, ids):
+        torch.mm(x, t.T, out=scores)
+        torch.topk(scores, k, dim=1, out=(values, ids))
+
+    for n, q in TOPK_CELLS:
+        def make():
+            unit = torch.nn.functional.normalize
+            return (unit(torch.randn((q, d), device="cuda"), dim=1), unit(torch.randn((n, d), device="cuda"), dim=1),
+                    torch.empty((q, n), device="cuda"), torch.empty((q, k), device="cuda"),
+                    torch.empty((q, k), dtype=torch.int64, device="cuda"))
+
+        for precision in ("fp32", "tf32"):
+            set_tf32(precision == "tf32")
+            b.resident("cosine_topk", f"Q={q},N={n},D={d},k={k},normalized=yes", make, best, False, precision)
+    set_tf32(False)
+
+
+def lstm(b):
+    """One cell, and whole sequences through cuDNN; ar_forecast as one product a step, which is what PyTorch offers."""
+    cell_shapes = ((32, 64, 128), (16, 64, 64), (64, 64, 256), (1, 256, 256), (64, 1024, 1024), (5, 33, 77))
+    for n, i, h in cell_shapes:
+        cell = torch.nn.LSTMCell(i, h, device="cuda")
+        b.resident("lstm_cell", f"B={n},I={i},H={h}",
+                   lambda: (uniform(-1, 1, (n, i), torch.float32), uniform(-1, 1, (n, h), torch.float32),
+                            uniform(-1, 1, (n, h), torch.float32)),
+                   lambda x, state, c: cell(x, (state, c)))
+    sequence_shapes = ((16, 32, 64, 128), (64, 1, 64, 64), (100, 1, 256, 256), (32, 64, 64, 256), (8, 64, 512, 512))
+    for t, n, i, h in sequence_shapes:
+        sequence = torch.nn.LSTM(i, h, device="cuda")
+        for precision in ("fp32", "tf32"):
+            set_tf32(precision == "tf32")
+            torch.backends.cudnn.allow_tf32 = precision == "tf32"
+            b.resident("lstm_sequence", f"T={t},B={n},I={i},H={h}",
+                       lambda: (uniform(-1, 1, (t, n, i), torch.float32), uniform(-1, 1, (1, n, h), torch.float32),
+                                uniform(-1, 1, (1, n, h), torch.float32)),
+                       lambda x, state, c: sequence(x, (state, c)), False, precision)
+    set_tf32(False)
+    for s, length, p, t in ((100, 1000, 5, 10), (10000, 1000, 32, 100)):
+        def forecast(history, c, y):
+            y[:, :p].copy_(history[:, length - p:])
+            for k in range(t):
+                torch.mv(y[:, k:k + p], c, out=y[:, k + p])
+
+        b.resident("ar_forecast", f"S={s},H={length},p={p},T={t}",
+                   lambda: (torch.randn((s, length), device="cuda"), uniform(-1 / p, 1 / p, p, torch.float32),
+                            torch.empty((s, p + t), device="cuda")),
+                   forecast)
+
+
+def dendritic(b):
+    bends = {"sigmoid": lambda x: torch.sigmoid(10 * (x - 0.5)), "nmda": lambda x: -x * torch.sigmoid(0.062 * x),
+             "active_bp": lambda x: torch.where(x > 0.3, 2 * (x - 0.3) * torch.exp(-0.5 * x), 0.1 * x),
+             "multiplicative": torch.tanh}
+    cases = ((10, 8, 16, "sigmoid"), (1000, 8, 16, "sigmoid"), (1000, 8, 16, "nmda"), (1000, 8, 16, "active_bp"),
+             (1000, 8, 16, "multiplicative"), (100000, 8, 16, "sigmoid"), (10000, 32, 64, "sigmoid"))
+    for n, d, s, kind in cases:
+        b.resident("dendritic_integration", f"N={n},D={d},S={s},type={kind}",
+                   lambda: (uniform(0, 1, (n, d, s), torch.float32), uniform(0, 0.2, (n, d, s), torch.float32),
+                            uniform(0, 1, (n, 1), torch.float32)),
+                   lambda x, w, state: bends[kind](torch.linalg.vecdot(x, w) + 0.5 * state).mean(1),
+                   n * d * s > 1_000_000)
+
+
+def image(b):
+    """conv2d of one channel, local entropy by 256 box filters, labels with a vote; cuDNN without TF32."""
+    functional = torch.nn.functional
+
+    def convolve(x, k, pad):
+        return functional.conv2d(x[None, None], k[None, None], padding=pad)[0, 0]
+
+    def entropy(x, window):
+        bins = (x * 256).clamp(0, 255).floor()
+        total = torch.zeros_like(x)
+        for first in range(0, 256, 32):
+            levels = torch.arange(first, first + 32, device="cuda", dtype=torch.float32)
+            here = (bins[None] == levels[:, None, None]).float()
+            share = functional.avg_pool2d(here[None], window, 1, window // 2, count_include_pad=False)
+            total += torch.special.entr(share[0]).sum(0)
+        return total * (1 / math.log(2))
+
+    def segment(x, t):
+        labels = torch.where(x > 1.5 * t, 1, torch.where(x > t, 2, torch.where(x > 0.5 * t, 3, 0)))
+        ones = torch.stack([(labels == i).float() for i in range(4)])
+        around = 9 * functional.avg_pool2d(ones[None], 3, 1, 1)[0] - ones
+        most, which = around.max(0)
+        return torch.where(most > 5.5, which, labels).to(torch.uint8)
+
+    with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+        for h, w, size in ((256, 256, 3), (1080, 1920, 3), (4096, 4096, 3), (4096, 4096, 7)):
+            pad = size // 2
+            b.resident("conv2d", f"h={h},w={w},kh={size},kw={size},pad_y={pad},pad_x={pad}",
+                       lambda: (uniform(0, 1, (h, w), torch.float32), uniform(-1, 1, (size, size), torch.float32)),
+                       lambda x, k: convolve(x, k, pad))
+        for h, w, window in ((1080, 1920, 3), (1080, 1920, 9)):
+            b.resident("pixel_entropy", f"h={h},w={w},W={window}", lambda: (uniform(0, 1, (h, w), torch.float32),),
+                       lambda x: entropy(x, window))
+        for h, w in ((256, 256), (1080, 1920), (4096, 4096)):
+            b.resident("image_segmentation", f"h={h},w={w}", lambda: (uniform(0, 1, (h, w), torch.float32),),
+                       lambda x: segment(x, 0.5))
+        h, w = 1080, 1920
+        b.resident("conv_entropy_segment", f"h={h},w={w},kh=3,kw=3,pad_y=1,pad_x=1,W=9",
+                   lambda: (uniform(0, 1, (h, w), torch.float32), uniform(-1, 1, (3, 3), torch.float32)),
+                   lambda x, k: segment(entropy(convolve(x, k, 1), 9), 4.0))
+
+
 def roundtrip(b):
     pinned = lambda n: torch.empty(n, pin_memory=True).uniform_(-1, 1)
     for n in (1024, 100_000, MI, 10 * MI):
@@ -296,7 +492,8 @@ def roundtrip(b):
     b.roundtrip("dot", f"n={n}", [pinned(n), pinned(n)], torch.empty((), pin_memory=True), torch.dot)
 
 
-GROUPS = {f.__name__: f for f in (stream, reduce, rows, matmul, linear, cosine, roundtrip)}
+GROUPS = {f.__name__: f for f in (stream, reduce, rows, matmul, linear, cosine, cosine_topk, spreading, conv_channels, attention,
+                                  attention_large, lstm, dendritic, image, roundtrip)}
 
 
 def driver_version():

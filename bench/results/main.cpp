@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes docs/results.md and the table of README, or with --check says whether they are what the result files give.
+// Writes docs/results.md, the table of README and the times shipped in share/measured, or with --check says whether they are what the result files give.
 //   results_page SOURCE_DIR [--check]
 #include <fmt/format.h>
 
@@ -27,9 +27,13 @@ std::string with_summary(const std::string& readme, const std::string& table) {
 Result<int> run(const std::filesystem::path& root, bool check) {
   FULCRUM_TRY(const auto folders, results::read_folders(root / "results"));
   FULCRUM_TRY(const std::string readme, read_file(root / "README.md"));
-  const std::pair<std::filesystem::path, std::string> files[] = {
+  std::vector<std::pair<std::filesystem::path, std::string>> files = {
       {root / "docs" / "results.md", results::page(folders, results::present_source_hash)},
       {root / "README.md", with_summary(readme, results::summary(folders))}};
+  for (const results::Folder& folder : folders) {
+    if (!std::filesystem::exists(root / "share" / "machines" / (folder.name + ".json"))) continue;
+    files.emplace_back(root / "share" / "measured" / (folder.name + ".json"), results::measured(folder));
+  }
   for (const auto& [file, made] : files) {
     if (!check) {
       FULCRUM_CHECK(write_file(file, made));

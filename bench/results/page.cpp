@@ -33,7 +33,7 @@ double judged(const Measurement& row) {
 std::string regime_of(const Measurement& row) {
   std::string text(to_string(row.regime));
   if (row.regime == Regime::reuse) text += fmt::format("={}", row.reuse);
-  if (!row.path.empty()) text += ", " + row.path;
+  if (!row.path.empty() && row.path != text) text += ", " + row.path;
   if (row.cache == Cache::cold) text += ", cold";
   return text;
 }
@@ -163,7 +163,7 @@ void add_folder(std::string& text, const Folder& folder, SourceHash source_hash)
   std::stable_sort(rows.begin(), rows.end(),
                    [](const Measurement* a, const Measurement* b) { return a->op < b->op; });
   for (const Measurement* row : rows) add_row(text, folder, *row, gpu, source_hash);
-  text += trip_table(folder) + ledger_table(folder);
+  text += trip_table(folder) + overlap_table(folder) + suite_tables(folder) + ledger_table(folder);
   for (const Json& check : folder.ledger_checks) add_ledger_check(text, check);
 }
 
@@ -195,6 +195,12 @@ std::string summary(const std::vector<Folder>& folders) {
       {"dot", "n=1048576", "f32", "fp32", Regime::resident},
       {"softmax", "n=1048576", "f32", "fp32", Regime::resident},
       {"matmul", "M=1024,N=1024,K=1024", "f32", "fp32", Regime::resident},
+      {"attention", "H=8,Sq=512,Skv=512,D=64", "f16", "fp16", Regime::resident},
+      {"cosine_topk", "Q=16,N=100000,D=768", "f32", "fp32", Regime::resident},
+      {"lstm_cell", "B=32,I=64,H=128", "f32", "fp32", Regime::resident},
+      {"conv2d", "h=1080,w=1920,kh=3,kw=3,pad_y=1,pad_x=1", "f32", "fp32", Regime::resident},
+      {"pixel_entropy", "h=1080,w=1920,W=9", "f32", "fp32", Regime::resident},
+      {"vec_add", "n=1048576", "f32", "fp32", Regime::overlapped, "overlapped"},
   };
   std::string text;
   for (const Folder& folder : folders) {

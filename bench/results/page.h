@@ -36,6 +36,8 @@ struct Folder {
   std::vector<Measurement> rows;
   std::vector<Peer> peers;
   std::vector<Json> ledger_checks;  // documents fulcrum.ledger_check/1
+  std::vector<Json>
+      suites;  // documents fulcrum.bench/1 of a suite; their rows, on inputs of their own, are not in `rows`
 };
 
 /// Reads every JSON file below `results`, one folder a machine. Documents of other kinds are left alone.
@@ -43,11 +45,16 @@ Result<std::vector<Folder>> read_folders(const std::filesystem::path& results);
 std::string page(const std::vector<Folder>& folders, SourceHash source_hash);
 /// A few rows of each machine with a GPU, for README: between its lines "<!-- results -->" and "<!-- /results -->".
 std::string summary(const std::vector<Folder>& folders);
+/// The document in share/measured: the fastest variant of every op, shape, precision and regime.
+std::string measured(const Folder& folder);
 /// A shape as users type it, completed as the op says.
 Result<Shape> shape_from(const std::string& op, const std::string& text, const std::string& dtype);
 /// Where the time of traced calls went, and round trips by the way that the data takes; nothing where none were measured.
 std::string ledger_table(const Folder& folder);
 std::string trip_table(const Folder& folder);
+/// Batches of independent calls beside the same calls one after the other, and rows of suites beside their budgets.
+std::string overlap_table(const Folder& folder);
+std::string suite_tables(const Folder& folder);
 /// "12 us [11 us, 13 us]".
 std::string shown(const Estimate& seconds);
 

@@ -63,6 +63,10 @@ Status add_rows(const Json& json, const std::string& origin, Folder& folder) {
     if (folder.driver.empty()) folder.driver = text_at(machine, "driver");
     folder.measured_utc = std::max(folder.measured_utc, text_at(machine, "profile_measured_utc"));
   }
+  if (json.contains("suite")) {
+    folder.suites.push_back(json);
+    return {};
+  }
   for (const Json& row : json["results"]) {
     FULCRUM_TRY(Measurement measured, measurement_from_json(row, origin));
     if (biased) measured.flags.emplace_back(kWithBias);

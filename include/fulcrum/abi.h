@@ -192,7 +192,8 @@ typedef struct fulcrum_backend {
 
   /// Trips; optional. Host operands to the device, the kernel, results back: one call, finished when it returns.
   /// Everything that can be made once (plans, buffers, pinning, graphs) is made by open. Paths are ways to do it, the
-  /// first the default ("auto" chooses by timing them); those that begin with "managed" belong to that regime.
+  /// first the default ("auto" chooses by timing them); those that begin with "managed" or "overlapped" belong to that
+  /// regime. trip_run(trip, count) on an overlapped path keeps several of its `count` calls under way at once.
   const char* const* (*trip_paths)(int64_t* count);
   fulcrum_status (*trip_open)(const fulcrum_call* call, const char* path, void** trip);
   fulcrum_status (*trip_run)(void* trip, int64_t count);
@@ -216,6 +217,10 @@ typedef struct fulcrum_backend {
   const fulcrum_probe* (*probes)(int64_t* count); /* optional */
   /// Optional. A JSON object, new at each call: clocks, temperature, power, throttle reasons, other processes, pools.
   const char* (*state)(void);
+
+  /// Optional. `count` calls of one kernel that differ in their pointers alone, as one trip: trip_run does all of them.
+  /// An input that lies at one address in all of them travels once.
+  fulcrum_status (*trip_open_batch)(const fulcrum_call* calls, int64_t count, const char* path, void** trip);
 } fulcrum_backend;
 
 /// The one symbol a module exports (extern "C"), named FULCRUM_BACKEND_ENTRY. Null: the host is too old.

@@ -371,6 +371,8 @@ Json to_json(const Machine&);      // fulcrum.machine/1
 Result<Machine> machine_from_json(const Json&, std::string_view origin);
 Result<Measurement> measurement_from_json(const Json&, std::string_view origin);
 Result<Comparison> comparison_from_json(const Json&, std::string_view origin);
+/// The results of a document fulcrum.bench/1.
+Result<std::vector<Measurement>> measurements_from_json(const Json&, std::string_view origin);
 
 // Files, environment, log.
 

@@ -10,6 +10,7 @@
 #include <fulcrum/core.h>
 #include <fulcrum/machine.h>
 #include <fulcrum/measure.h>
+#include <fulcrum/model.h>
 #include <fulcrum/ops.h>
 #include <fulcrum/report.h>
 #include <fulcrum/stats.h>

@@ -52,5 +52,7 @@ Result<Machine> load(std::string_view name);
 /// The profile of this machine if it was measured before, without measuring.
 std::optional<Machine> known();
 Result<std::filesystem::path> save(const Machine& machine);
+/// Times that were measured on the machine of a shipped profile and come with the program.
+Result<std::vector<Measurement>> measurements(std::string_view name);
 
 }  // namespace fulcrum::machine

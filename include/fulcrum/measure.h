@@ -29,9 +29,9 @@ struct Progress {
 
 struct Config {
   Regime regime = Regime::host;
-  std::string path;        // roundtrip, managed, reuse: how operands travel; empty: the backend's default
+  std::string path;        // where operands travel: how; empty: the first path of the backend for the regime
   std::int64_t reuse = 1;  // regime reuse: kernel calls per transfer
-  /// Pass B of the ledger: single calls under the backend's tracing, which stays loaded. Never in a process whose
+  /// Pass B of the ledger: single calls, or batches of calls that overlap, under the backend's tracing, which stays loaded. Never in a process whose
   /// bare times are reported.
   bool instrumented = false;
   Cache cache = Cache::warm;
@@ -55,6 +55,7 @@ struct Subject {
   std::string name;
   std::function<Status(std::int64_t count)> run;
   std::function<Status()> reset;  // optional
+  std::int64_t least_calls = 1;   // of a sample: calls that overlap make sense as a batch only
 };
 
 /// Timing alone: everything of a Measurement that does not need an op. Flags: low_n, too_few_samples,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <fulcrum/core.h>
+#include <fulcrum/core/plan.h>
 
 namespace fulcrum::report {
 
@@ -100,5 +101,24 @@ std::string markdown(const BenchDocument& document);
 /// A machine profile as tables: ceilings of one machine, or of two side by side.
 std::string machine_text(const Machine& machine, bool colour);
 std::string machine_comparison(const Machine& a, const Machine& b, bool colour);
+
+/// A plan as a person reads it in a terminal: the verdict, then the matrix in the plan's own order.
+std::string plan_text(const Plan& plan, bool colour, int width);
+Table plan_table(const Plan& plan);
+/// Why one row says what it says: the parts of each time in microseconds, and the ways that lost.
+std::string explain_text(const PlanRow& row, bool colour, int width);
+/// The parts of one prediction, a line each.
+Table terms_table(const Prediction& prediction);
+/// Sizes and times on both sides, and what follows from them.
+std::string breakeven_text(const BreakEven& breakeven, bool colour, int width);
+Table roofline_table(const Roofline& roofline);
+/// "12.3 us B" or why there is no number.
+std::string prediction_text(const Prediction& prediction);
+/// "2.06x [1.90, 2.20]", with "(assumed)" where nobody measured it.
+std::string doubtful_text(const Doubtful& value, std::string_view unit);
+
+/// The whole report as one HTML file that needs nothing else, as Markdown for a pull request, and as JSON.
+std::string html(const Report& report);
+std::string markdown(const Report& report);
 
 }  // namespace fulcrum::report

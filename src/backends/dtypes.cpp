@@ -7,9 +7,9 @@
 namespace fulcrum::backends {
 namespace {
 
-/// Bytes of the operands that are there, in all of one direction: as the type says, over as f32.
+/// Bytes of the operands that are there, in all of one direction: as the type says, over as the op's first.
 double byte_ratio(const ops::Op& op, const Args& args, DType dtype, ops::SlotKind not_counted) {
-  double typed_bytes = 0, f32_bytes = 0;
+  double typed_bytes = 0, first_bytes = 0;
   int pointer = -1;
   for (const ops::Slot& slot : op.slots) {
     const bool is_pointer = slot.kind == ops::SlotKind::in || slot.kind == ops::SlotKind::out ||
@@ -19,9 +19,9 @@ double byte_ratio(const ops::Op& op, const Args& args, DType dtype, ops::SlotKin
     if (slot.kind == not_counted || (slot.optional && !args.ptr[pointer])) continue;
     const auto elements = static_cast<double>(op.extent(args, pointer));
     typed_bytes += elements * static_cast<double>(bytes_of(ops::dtype_of(op, pointer, dtype)));
-    f32_bytes += elements * static_cast<double>(bytes_of(ops::dtype_of(op, pointer, DType::f32)));
+    first_bytes += elements * static_cast<double>(bytes_of(ops::dtype_of(op, pointer, op.dtypes.front())));
   }
-  return f32_bytes > 0 ? typed_bytes / f32_bytes : 1;
+  return first_bytes > 0 ? typed_bytes / first_bytes : 1;
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ bool takes_dtype(const Kernel& kernel, const ops::Op& op, DType dtype) {
 
 Work work_of(const ops::Op& op, const Args& args, DType dtype) {
   Work work = op.work(args);
-  if (op.dtypes.empty() || dtype == DType::f32) return work;
+  if (op.dtypes.empty() || dtype == op.dtypes.front()) return work;
   const double in = byte_ratio(op, args, dtype, ops::SlotKind::out);
   const double out = byte_ratio(op, args, dtype, ops::SlotKind::in);
   const double moved = work.bytes() > 0 ? (in * work.read_bytes + out * work.write_bytes) / work.bytes() : 1;

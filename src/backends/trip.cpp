@@ -18,29 +18,25 @@ Error no_activities(const Backend& backend) {
                "leave --ledger out"};
 }
 
-}  // namespace
-
-std::vector<std::string> trip_paths(const Backend& backend) {
-  if (!backend.table().trip_paths) return {};
-  std::int64_t count = 0;
-  const char* const* names = backend.table().trip_paths(&count);
-  return {names, names + count};
-}
-
-Result<Trip> Trip::make(const Kernel& kernel, const Args& host, std::string_view path, int calls) {
-  const std::vector<std::string> paths = trip_paths(kernel.backend());
+/// The path asked for, or the first that serves the regime.
+Result<std::string> chosen_path(const Backend& backend, std::string_view asked, Regime regime) {
+  const std::vector<std::string> paths = trip_paths(backend);
   if (paths.empty()) {
-    return Error{Code::unsupported,
-                 fmt::format("the backend {} makes no round trips", kernel.backend().name()),
+    return Error{Code::unsupported, fmt::format("the backend {} makes no round trips", backend.name()),
                  "use the regime host or resident"};
   }
-  const std::string chosen = path.empty() ? paths.front() : std::string(path);
-  if (std::find(paths.begin(), paths.end(), chosen) == paths.end()) {
-    return Error{Code::not_found,
-                 fmt::format("the backend {} has no path '{}'", kernel.backend().name(), chosen),
-                 fmt::format("known: {}", fmt::join(paths, ", "))};
-  }
-  FULCRUM_TRY(const Operands operands, checked_operands(kernel, host));
+  const auto found = std::find_if(paths.begin(), paths.end(), [&](const std::string& path) {
+    return asked.empty() ? path_serves(path, regime) : path == asked;
+  });
+  if (found != paths.end()) return *found;
+  return Error{Code::not_found,
+               asked.empty() ? fmt::format("the backend {} has no path of the regime {}", backend.name(),
+                                           to_string(regime))
+                             : fmt::format("the backend {} has no path '{}'", backend.name(), asked),
+               fmt::format("known: {}", fmt::join(paths, ", "))};
+}
+
+fulcrum_call call_of(const Kernel& kernel, const Args& host, const Operands& operands, int calls) {
   fulcrum_call call{};
   call.kernel = &kernel.entry();
   call.args = host;
@@ -50,8 +46,52 @@ Result<Trip> Trip::make(const Kernel& kernel, const Args& host, std::string_view
   call.slice_dim = operands.slice_dim;
   call.slice_unit = operands.slice_unit;
   call.calls = calls;
+  return call;
+}
+
+}  // namespace
+
+std::vector<std::string> trip_paths(const Backend& backend) {
+  if (!backend.table().trip_paths) return {};
+  std::int64_t count = 0;
+  const char* const* names = backend.table().trip_paths(&count);
+  return {names, names + count};
+}
+
+bool path_serves(std::string_view path, Regime regime) {
+  for (const Regime own : {Regime::managed, Regime::overlapped}) {
+    if (path.starts_with(to_string(own)) != (regime == own)) return false;
+  }
+  return true;
+}
+
+Result<Trip> Trip::make(const Kernel& kernel, const Args& host, std::string_view path, int calls) {
+  FULCRUM_TRY(const std::string chosen, chosen_path(kernel.backend(), path, Regime::roundtrip));
+  FULCRUM_TRY(const Operands operands, checked_operands(kernel, host));
+  const fulcrum_call call = call_of(kernel, host, operands, calls);
   void* trip = nullptr;
   FULCRUM_CHECK(to_status(kernel.backend().table().trip_open(&call, chosen.c_str(), &trip)));
+  return Trip(&kernel.backend().table(), trip);
+}
+
+Result<Trip> Trip::make_batch(const Kernel& kernel, std::span<const Args> calls, std::string_view path) {
+  FULCRUM_TRY(const std::string chosen, chosen_path(kernel.backend(), path, Regime::overlapped));
+  if (calls.empty()) return Error{Code::usage, "a batch needs at least one call", ""};
+  if (!kernel.backend().table().trip_open_batch) {
+    return Error{Code::unsupported,
+                 fmt::format("the backend {} makes no trips of many calls", kernel.backend().name()),
+                 "make a trip of each call"};
+  }
+  std::vector<Operands> operands;
+  std::vector<fulcrum_call> list;
+  operands.reserve(calls.size());  // the calls point into it
+  for (const Args& host : calls) {
+    FULCRUM_TRY(Operands checked, checked_operands(kernel, host));
+    list.push_back(call_of(kernel, host, operands.emplace_back(std::move(checked)), 1));
+  }
+  void* trip = nullptr;
+  FULCRUM_CHECK(to_status(kernel.backend().table().trip_open_batch(
+      list.data(), static_cast<std::int64_t>(list.size()), chosen.c_str(), &trip)));
   return Trip(&kernel.backend().table(), trip);
 }
 

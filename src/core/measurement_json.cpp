@@ -3,6 +3,8 @@
 //
 // The JSON of shapes, measurements and comparisons (fulcrum.bench/1): keys are only ever added. Raw samples
 // are not part of the summary; they live in the run record.
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "core/json_fields.h"
@@ -179,6 +181,20 @@ Result<Measurement> measurement_from_json(const Json& json, std::string_view ori
 
 Result<Comparison> comparison_from_json(const Json& json, std::string_view origin) {
   return read_fields<Comparison>(json, origin);
+}
+
+Result<std::vector<Measurement>> measurements_from_json(const Json& json, std::string_view origin) {
+  if (!json.is_object() || !json.contains("results") || !json.at("results").is_array()) {
+    return Error{Code::corrupt, fmt::format("{} has no list \"results\"", origin),
+                 "give a document that `fulcrum bench --json FILE` wrote"};
+  }
+  std::vector<Measurement> rows;
+  for (const Json& row : json.at("results")) {
+    FULCRUM_TRY(Measurement one,
+                measurement_from_json(row, fmt::format("{}, results[{}]", origin, rows.size())));
+    rows.push_back(std::move(one));
+  }
+  return rows;
 }
 
 }  // namespace fulcrum

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fulcrum/core.h>
+#include <fulcrum/core/plan.h>
 #include <fulcrum/core/suite.h>
 
 #include <array>
@@ -38,6 +39,15 @@ constexpr std::array kWords<Source>{Word("measured"), Word("datasheet"), Word("a
 template <>
 constexpr std::array kWords<Mark>{Word("claimed"), Word("measured"), Word("wrong")};
 template <>
+constexpr std::array kWords<Grade>{Word("A"), Word("B"), Word("C"), Word("D")};
+template <>
+constexpr std::array kWords<PlanVerdict>{Word("already right"),        Word("keep on the CPU"),
+                                         Word("fix on the CPU first"), Word("measure first"),
+                                         Word("offload now"),          Word("offload next")};
+template <>
+constexpr std::array kWords<BreakEven::Kind>{Word("at"), Word("always"), Word("never"), Word("indifferent"),
+                                             Word("unknown")};
+template <>
 constexpr std::array kWords<Code>{Word("ok"),           Word("invalid_shape"), Word("invalid_argument"),
                                   Word("unsupported"),  Word("out_of_memory"), Word("device_error"),
                                   Word("device_lost"),  Word("usage"),         Word("not_found"),
@@ -61,6 +71,9 @@ std::string_view to_string(Quality value) { return word_of(value); }
 std::string_view to_string(Verdict value) { return word_of(value); }
 std::string_view to_string(Source value) { return word_of(value); }
 std::string_view to_string(Mark value) { return word_of(value); }
+std::string_view to_string(Grade value) { return word_of(value); }
+std::string_view to_string(PlanVerdict value) { return word_of(value); }
+std::string_view to_string(BreakEven::Kind value) { return word_of(value); }
 std::string_view to_string(Code value) { return word_of(value); }
 
 template <class E>
@@ -91,6 +104,9 @@ FULCRUM_VOCABULARY(Quality)
 FULCRUM_VOCABULARY(Verdict)
 FULCRUM_VOCABULARY(Source)
 FULCRUM_VOCABULARY(Mark)
+FULCRUM_VOCABULARY(Grade)
+FULCRUM_VOCABULARY(PlanVerdict)
+FULCRUM_VOCABULARY(BreakEven::Kind)
 FULCRUM_VOCABULARY(Code)
 
 std::int64_t bytes_of(DType dtype) {

@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The profiles of this user and those shipped with the program: in share/fulcrum/machines of the install, or in
-// share/machines of the source tree that the program was built in.
+// share/machines of the source tree that the program was built in; beside them, in `measured`, the times of the devices
+// that were measured.
 #include <fmt/format.h>
 #include <fulcrum/machine.h>
+
+#include <nlohmann/json.hpp>
 
 #include "machine/discovery.h"
 #include "machine/store.h"
@@ -19,17 +22,23 @@ Result<ProfileFolder> own_profiles() {
 }
 
 /// Upwards from the program: prefix/bin has prefix/share/fulcrum, build/release/bin has the source tree above it.
-std::optional<ProfileFolder> shipped_profiles() {
+std::optional<fs::path> shipped_folder() {
   constexpr int kLevels = 4;
   std::error_code error;
   fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
   for (int i = 0; i < kLevels && !error && folder.has_relative_path(); ++i, folder = folder.parent_path()) {
-    for (const char* place : {"share/fulcrum/machines", "share/machines"}) {
-      if (fs::is_directory(folder / place, error)) return ProfileFolder(folder / place, true);
+    for (const char* place : {"share/fulcrum", "share"}) {
+      if (fs::is_directory(folder / place / "machines", error)) return folder / place;
       error.clear();
     }
   }
   return {};
+}
+
+std::optional<ProfileFolder> shipped_profiles() {
+  const std::optional<fs::path> folder = shipped_folder();
+  if (!folder) return {};
+  return ProfileFolder(*folder / "machines", true);
 }
 
 std::string this_fingerprint() {
@@ -82,6 +91,21 @@ std::optional<Machine> known() {
 Result<fs::path> save(const Machine& machine) {
   FULCRUM_TRY(const ProfileFolder own, own_profiles());
   return own.save(machine);
+}
+
+Result<std::vector<Measurement>> measurements(std::string_view name) {
+  const std::optional<fs::path> shipped = shipped_folder();
+  const fs::path file = shipped.value_or(fs::path("share")) / "measured" / fmt::format("{}.json", name);
+  std::error_code error;
+  if (!fs::exists(file, error)) {
+    return Error{Code::not_found,
+                 fmt::format("no times of the machine '{}' are shipped: {}", name, file.string()),
+                 "the program's folder share/ is missing or of another version"};
+  }
+  FULCRUM_TRY(const std::string text, read_file(file));
+  FULCRUM_TRY(const Json json, json_parse(text, file.string()));
+  FULCRUM_CHECK(json_expect_schema(json, "bench", file.string()));
+  return measurements_from_json(json, file.string());
 }
 
 }  // namespace fulcrum::machine

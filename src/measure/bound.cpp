@@ -94,9 +94,8 @@ Rotation rotation_for(std::int64_t set_bytes, const DeviceFacts& facts) {
 }
 
 std::string default_path(const backends::Backend& backend, Regime regime) {
-  const bool managed = regime == Regime::managed;
   for (const std::string& path : backends::trip_paths(backend)) {
-    if (path.starts_with("managed") == managed) return path;
+    if (backends::path_serves(path, regime)) return path;
   }
   return {};
 }
@@ -114,11 +113,11 @@ Status measurable(const backends::Kernel& kernel, const ops::Problem& problem, R
                  fmt::format("{} runs on a device; the regime host is for CPU kernels", kernel.name()),
                  "Use the regime roundtrip or resident."};
   }
-  if (regime == Regime::overlapped || regime == Regime::first_call) {
+  if (regime == Regime::first_call) {
     return Error{
         Code::unsupported,
         fmt::format("{} cannot be timed call by call in the regime {}", kernel.name(), to_string(regime)),
-        "Use roundtrip, resident, reuse or managed; first_call runs in processes of its own."};
+        "Use roundtrip, resident, reuse, overlapped or managed; first_call runs in processes of its own."};
   }
   if (ops::outputs(problem.op(), problem.args()) == 0) {
     return Error{Code::usage,
@@ -175,7 +174,13 @@ Status Bound::prepare(const Config& config) {
     return device_->upload();
   }
   path_ = config.path.empty() ? default_path(kernel_.backend(), config.regime) : config.path;
-  if ((config.regime == Regime::managed) != path_.starts_with("managed")) {
+  if (path_.empty()) {
+    return Error{Code::unsupported,
+                 fmt::format("the backend {} has no path of the regime {}", kernel_.backend().name(),
+                             to_string(config.regime)),
+                 "Use the regime roundtrip or resident."};
+  }
+  if (!backends::path_serves(path_, config.regime)) {
     return Error{
         Code::usage,
         fmt::format("the path '{}' does not belong to the regime {}", path_, to_string(config.regime)),
@@ -191,8 +196,24 @@ Status Bound::prepare(const Config& config) {
         fmt::format("{} overwrites its inputs here, so calls cannot share a transfer", kernel_.name()),
         "Use the regime roundtrip."};
   }
+  if (config.regime == Regime::overlapped) FULCRUM_CHECK(can_overlap());
   FULCRUM_TRY(trip_, backends::Trip::make(kernel_, problem_.args(), path_, static_cast<int>(calls)));
   return {};
+}
+
+Status Bound::can_overlap() const {
+  if (cache_ == Cache::cold) {
+    return Error{
+        Code::unsupported,
+        "the calls of an overlapped batch follow each other on the same host memory, so that only the "
+        "first could find it cold",
+        "Use warm caches, or the regime roundtrip."};
+  }
+  if (repeatable_) return {};
+  return Error{
+      Code::unsupported,
+      fmt::format("{} overwrites its inputs here, so that each call needs the one before it", kernel_.name()),
+      "Use the regime roundtrip."};
 }
 
 Status Bound::first_run() {
@@ -220,6 +241,7 @@ Subject Bound::subject() {
     };
   } else if (trip_) {
     subject.run = [this](std::int64_t count) { return trip_->run(count); };
+    if (overlapped_) subject.least_calls = kOverlappedCalls;
   } else {
     subject.run = [this](std::int64_t count) -> Status {  // one call at a time: each is waited for
       for (std::int64_t i = 0; i < count; ++i) {

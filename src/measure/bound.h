@@ -25,6 +25,10 @@ struct Rotation {
 };
 Rotation rotation_for(std::int64_t set_bytes, const DeviceFacts& facts);
 
+/// Calls of an overlapped batch at least. What overlap cannot hide are the first way in and the last way out, together
+/// at most two calls' worth: a sixteenth of such a batch.
+inline constexpr std::int64_t kOverlappedCalls = 32;
+
 class Bound {
  public:
   /// Refuses what cannot be measured, makes everything that calls need, runs once and checks the result. A CPU kernel
@@ -53,14 +57,19 @@ class Bound {
 
  private:
   Bound(const backends::Kernel& kernel, ops::Problem& problem, const Config& config)
-      : kernel_(kernel), problem_(problem), cache_(config.cache) {}
+      : kernel_(kernel),
+        problem_(problem),
+        cache_(config.cache),
+        overlapped_(config.regime == Regime::overlapped) {}
   Status prepare(const Config& config);
+  Status can_overlap() const;
   Status first_run();
   Oracle check() { return problem_.check(kernel_.precision()); }
 
   backends::Kernel kernel_;
   ops::Problem& problem_;
   Cache cache_;
+  bool overlapped_;
   std::optional<backends::Call> call_;
   std::optional<backends::DeviceCall> device_;
   std::optional<backends::Trip> trip_;

@@ -52,7 +52,8 @@ class Comparer {
       FULCRUM_TRY(warm_b, warm_up(session_, b_, half, config_.min_batch_seconds, discarded));
     }
     const auto plan_for = [&](double call_a, double call_b) {
-      return plan_round(call_a, call_b, session_.clock(), config_.min_batch_seconds, has_reset);
+      return plan_round(call_a, call_b, session_.clock(), config_.min_batch_seconds, has_reset,
+                        std::max(a_.least_calls, b_.least_calls));
     };
     plan_ = plan_for(warm_a.call_seconds, warm_b.call_seconds);
     double cost_seconds = (warm_a.sample_cost_seconds + warm_b.sample_cost_seconds) *

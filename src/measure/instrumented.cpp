@@ -33,7 +33,7 @@ Result<Window> traced_call(const Subject& subject, const Config& config) {
   FULCRUM_CHECK(guarded(subject.name, [&]() -> Status {
     if (subject.reset) FULCRUM_CHECK(subject.reset());
     window.begin = monotonic_seconds(config);
-    Status done = subject.run(1);
+    Status done = subject.run(subject.least_calls);
     window.end = monotonic_seconds(config);
     return done;
   }));
@@ -59,8 +59,8 @@ Status trace_block(const backends::Backend& backend, const Subject& subject, con
   return {};
 }
 
-Ledger per_call(Ledger ledger, std::int64_t calls_per_trip) {
-  const double share = 1.0 / static_cast<double>(calls_per_trip);
+Ledger per_call(Ledger ledger, std::int64_t calls_per_window) {
+  const double share = 1.0 / static_cast<double>(calls_per_window);
   for (const Phase& phase : phases()) ledger.*phase.seconds *= share;
   for (auto& [name, seconds] : ledger.busy) seconds *= share;
   ledger.end_to_end_instrumented *= share;
@@ -124,11 +124,11 @@ Result<Measurement> run_instrumented(const backends::Kernel& kernel, ops::Proble
   }
   bool bits_vary = false;
   FULCRUM_CHECK(bound->check_again(bits_vary));
-  const std::int64_t calls_per_trip = config.regime == Regime::reuse ? config.reuse : 1;
-  take(m, timing_of(calls), calls_per_trip);
+  const std::int64_t calls_per_window = config.regime == Regime::reuse ? config.reuse : subject.least_calls;
+  take(m, timing_of(calls), calls_per_window);
   m.oracle = bound->oracle();
   m.detail = bound->detail();
-  m.ledger = per_call(typical(std::move(calls)), calls_per_trip);
+  m.ledger = per_call(typical(std::move(calls)), calls_per_window);
   return m;
 }
 

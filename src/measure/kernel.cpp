@@ -107,6 +107,17 @@ void hold_against_device(Measurement& m, ops::Problem& problem, const Bound& bou
   }
 }
 
+// A pipeline gives many calls soon and one call late: the row tells both.
+Result<double> one_alone(const Session& session, const Subject& subject) {
+  constexpr int kSamples = 15;
+  std::vector<double> seconds;
+  for (int i = 0; i < kSamples; ++i) {
+    FULCRUM_TRY(const Batch batch, timed_batch(session, subject, 1));
+    seconds.push_back(batch.seconds);
+  }
+  return stats::median(seconds);
+}
+
 Subject repeated(Subject subject, const backends::Kernel& kernel, std::int64_t calls) {
   if (calls == 1 || backends::has_memory(kernel.backend())) return subject;
   subject.run = [run = std::move(subject.run), calls](std::int64_t count) { return run(count * calls); };
@@ -133,6 +144,10 @@ Result<Measurement> run(const backends::Kernel& kernel, ops::Problem& problem, c
   for (const std::string& flag : device_flags) add_flag(m.flags, flag);
   m.oracle = bound->oracle();
   if (!bound->detail().empty()) m.detail += (m.detail.empty() ? "" : "; ") + bound->detail();
+  if (config.regime == Regime::overlapped) {
+    FULCRUM_TRY(const double alone, one_alone(session, bound->subject()));
+    m.detail += fmt::format("; one call alone {}", human_seconds(alone));
+  }
   if (watch) watch->finish(m);
   if (!m.oracle.passed) add_flag(m.flags, "inaccurate");
   if (const char* remark = problem.op().remark ? problem.op().remark(problem.args()) : nullptr) {

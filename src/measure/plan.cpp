@@ -73,7 +73,7 @@ SamplePlan plan_samples(double sample_cost_seconds, double left_seconds, std::in
 }
 
 RoundPlan plan_round(double call_seconds_a, double call_seconds_b, const Clock& clock,
-                     double min_batch_seconds, bool has_reset) {
+                     double min_batch_seconds, bool has_reset, std::int64_t least_calls) {
   RoundPlan plan;
   const double slower = std::max(call_seconds_a, call_seconds_b);
   const double faster = std::min(call_seconds_a, call_seconds_b);
@@ -84,6 +84,7 @@ RoundPlan plan_round(double call_seconds_a, double call_seconds_b, const Clock& 
     const std::int64_t most = ceil_ratio(kLongestSliceSeconds, slower);
     plan.calls = std::max(enough, std::min(fine, most));
   }
+  plan.calls = std::max(plan.calls, least_calls);
   const double calls = static_cast<double>(plan.calls);
   for (const SliceTier& tier : kSlices) {
     plan.slices = tier.slices;

@@ -30,7 +30,7 @@ struct RoundPlan {
   bool prime = false;  // one untimed call before each slice: the other side has just used the caches
 };
 RoundPlan plan_round(double call_seconds_a, double call_seconds_b, const Clock& clock,
-                     double min_batch_seconds, bool has_reset);
+                     double min_batch_seconds, bool has_reset, std::int64_t least_calls = 1);
 
 struct RoundsPlan {
   std::vector<stats::Look> looks;

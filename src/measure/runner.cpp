@@ -34,7 +34,9 @@ class Runner {
   bool batched() const { return !subject_.reset && !preparation_.single_calls; }
 
   std::int64_t calls_for(double call_seconds) const {
-    return batched() ? calls_per_sample(call_seconds, session_.clock(), config_.min_batch_seconds) : 1;
+    if (!batched()) return subject_.least_calls;
+    return std::max(subject_.least_calls,
+                    calls_per_sample(call_seconds, session_.clock(), config_.min_batch_seconds));
   }
 
   Status prepare() {

@@ -38,7 +38,7 @@ Result<WarmUp> warm_up(Session& session, const Subject& subject, const Preparati
   const double begin = session.now();
   const double deadline = begin + std::min(preparation.warmup_cap_seconds, session.left_seconds());
   std::vector<double> call_seconds, costs;
-  std::int64_t calls = 1, done = 0;
+  std::int64_t calls = subject.least_calls, done = 0;
   while (true) {
     const bool enough =
         done >= preparation.warmup_calls && session.now() - begin >= preparation.warmup_seconds;

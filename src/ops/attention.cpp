@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// attention: O = softmax(scale Q K^T + mask) V on f16 tensors, sums in f32. With causal=yes query i sees the keys up
+// attention: O = softmax(scale Q K^T + mask) V on f16 or bf16 tensors, sums in f32. With causal=yes query i sees the keys up
 // to its own place, both counted from the end. A NaN or Inf in the query or in a key or value that a row sees makes
 // the whole row NaN. lse, when asked for, is the logarithm of the sum of exp of the row's scores.
 #include <fulcrum/ops/attention.h>
-#include <fulcrum/ops/half.h>
 
 #include <fmt/format.h>
 
@@ -75,12 +74,11 @@ Work work(const Args& args) {
 }
 
 /// The rows of one head of one tensor as doubles.
-std::vector<double> widen(const Attention& a, const std::uint16_t* from, std::int64_t pair,
-                          std::int64_t length) {
+std::vector<double> widen(const Attention& a, const float* from, std::int64_t pair, std::int64_t length) {
   std::vector<double> rows(static_cast<std::size_t>(length * a.d));
   for (std::int64_t s = 0; s < length; ++s) {
-    const std::uint16_t* row = from + a.row(pair, length, s);
-    for (std::int64_t i = 0; i < a.d; ++i) rows[s * a.d + i] = float_from_half(row[i]);
+    const float* row = from + a.row(pair, length, s);
+    std::copy_n(row, a.d, &rows[s * a.d]);
   }
   return rows;
 }
@@ -94,6 +92,9 @@ double dot(const double* a, const double* b, std::int64_t n) {
   for (; i < n; ++i) sum[0] += a[i] * b[i];
   return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
+
+/// Roundings of the weights and of the result, from the weighted sum of |v|; other types get more by the checker.
+double allowed_in_f16(double magnitude) { return 1.25 * 0x1p-10 * magnitude + kRoundoff; }
 
 /// One row of the result in fp64, for outputs that come in ascending order: what neighbours share is kept.
 class Reference {
@@ -114,10 +115,11 @@ class Reference {
     const double* v = v_.data() + i * a_.keys;
     const std::int64_t visible = a_.visible(query_);
     const double value = dot(p_.data(), v, visible);
-    const double magnitude = dot(p_.data(), magnitude_.data() + i * a_.keys, visible);
+    const double magnitude = dot(p_.data(), magnitude_.data() + i * a_.keys, visible) / sum_;
     return Truth{.value = value / sum_,
-                 .allowed = 1.25 * 0x1p-10 * magnitude / sum_ + kRoundoff,
-                 .any_non_finite = hides_non_finite_};
+                 .allowed = allowed_in_f16(magnitude),
+                 .any_non_finite = hides_non_finite_,
+                 .magnitude = magnitude};
   }
 
   /// Each score is a sum of D products of at most |q| |k| in all, and the sum of exp adds a few roundings.
@@ -133,8 +135,8 @@ class Reference {
  private:
   /// Keys by row, values by column, and where the first key stands that is not finite or has such a value.
   void learn_head(std::int64_t pair) {
-    k_ = widen(a_, args_.in<std::uint16_t>(kK), pair, a_.keys);
-    const std::vector<double> v = widen(a_, args_.in<std::uint16_t>(kV), pair, a_.keys);
+    k_ = widen(a_, args_.in<float>(kK), pair, a_.keys);
+    const std::vector<double> v = widen(a_, args_.in<float>(kV), pair, a_.keys);
     v_.resize(v.size());
     magnitude_.resize(v.size());
     longest_ = 0;
@@ -157,8 +159,8 @@ class Reference {
 
   /// Scores of the visible keys, then exp(score - max).
   void weigh() {
-    const std::uint16_t* q = args_.in<std::uint16_t>(kQ) + a_.row(pair_, a_.queries, query_);
-    for (std::int64_t i = 0; i < a_.d; ++i) row_[i] = float_from_half(q[i]);
+    const float* q = args_.in<float>(kQ) + a_.row(pair_, a_.queries, query_);
+    std::copy_n(q, a_.d, row_.begin());
     const double square = dot(row_.data(), row_.data(), a_.d);
     const std::int64_t visible = a_.visible(query_);
     sees_non_finite_ = !std::isfinite(square) || (!bad_.empty() && bad_.front() < visible);
@@ -204,17 +206,19 @@ void reference(const Args& args, int slot, std::span<const std::int64_t> index, 
   }
 }
 
-/// Errors of f16 rounding may each be large; their norm may not.
+/// Errors of rounding may each be large; their norm may not. What a type may be off more than f16 shows in `allowed`.
 std::string check_all(const Args&, std::span<const Checked> checked) {
-  double error = 0, size = 0;
+  double error = 0, size = 0, factor = 1;
   for (const Checked& c : checked) {
     if (c.slot != kO || !std::isfinite(c.truth.value) || !std::isfinite(c.got)) continue;
     error += (c.got - c.truth.value) * (c.got - c.truth.value);
     size += c.truth.value * c.truth.value;
+    factor = c.truth.allowed / allowed_in_f16(c.truth.magnitude);
   }
-  if (error <= kFrobenius * kFrobenius * size) return {};
-  return fmt::format("the norm of all errors is {:.3g} of the norm of O, above {}", std::sqrt(error / size),
-                     kFrobenius);
+  const double bound = factor * kFrobenius;
+  if (error <= bound * bound * size) return {};
+  return fmt::format("the norm of all errors is {:.3g} of the norm of O, above {:.3g}",
+                     std::sqrt(error / size), bound);
 }
 
 Slot optional_out(std::string_view name) {
@@ -230,10 +234,10 @@ Op attention() {
       .name = "attention",
       .summary = "O = softmax(scale Q K^T + mask) V for each batch and head",
       .category = "dense",
-      .slots = {in("Q", normal(), DType::f16), in("K", normal(), DType::f16), in("V", normal(), DType::f16),
-                out("O", DType::f16), optional_out("lse"), dim("B", 1), dim("H", 1), dim("Sq"), dim("Skv"),
-                dim("D"), choice("causal", {"no", "yes"}), real("scale", 0),
-                choice("layout", {"bhsd", "bshd"})},
+      .slots = {typed(in("Q", normal(), DType::f16)), typed(in("K", normal(), DType::f16)),
+                typed(in("V", normal(), DType::f16)), typed(out("O", DType::f16)), optional_out("lse"),
+                dim("B", 1), dim("H", 1), dim("Sq"), dim("Skv"), dim("D"), choice("causal", {"no", "yes"}),
+                real("scale", 0), choice("layout", {"bhsd", "bshd"})},
       .extent = extent,
       .validate = validate,
       .work = work,
@@ -241,6 +245,7 @@ Op attention() {
       .check_all = check_all,
       .check_all_drawn_only = true,
       .slice_dim = "B",
+      .dtypes = {DType::f16, DType::bf16},
       .split = Split{.phases = 1, .pieces = [](const Args& args, int) { return Attention(args).pieces(); }},
       .symbols = {"*attention*", "*Attention*", "*flash_fwd*", "*fmha*", "*sdpa*"},
       .default_sizes = {"Sq=32,Skv=32,D=64", "Sq=64,Skv=64,D=64", "Sq=128,Skv=128,D=64",

@@ -5,6 +5,7 @@
 // module's trips, which needs no device.
 #include <gtest/gtest.h>
 
+#include "backends/cuda/trips/batch.h"
 #include "backends/cuda/trips/itinerary.h"
 #include "backends/cuda/trips/race.h"
 
@@ -237,6 +238,89 @@ TEST(CudaItinerary, KernelsTouchTheHostOnlyWhereEachByteCrossesOnce) {
   Elementwise table(1 << 20);
   table.operands[1] = fulcrum_operand{1, FULCRUM_IN, 5000, 0};
   EXPECT_EQ(on_host(cargo_of(table.call)), 0) << "each piece would read the table";
+}
+
+/// Calls of out[n] = f(a[n], b[n]) on memory of their own, but for b, which is the same one.
+std::vector<Cargo> calls_on(std::vector<std::vector<float>>& rows, std::int64_t n) {
+  std::vector<Cargo> calls;
+  for (std::size_t i = 0; i + 2 < rows.size(); i += 2) {
+    Elementwise one(n);
+    one.call.args.ptr[0] = rows[i].data();
+    one.call.args.ptr[1] = rows.back().data();
+    one.call.args.ptr[2] = rows[i + 1].data();
+    one.call.kernel = nullptr;
+    calls.push_back(cargo_of(one.call));
+  }
+  return calls;
+}
+
+TEST(CudaBatch, SendsWhatAllCallsReadOnceAndTheRestWithEachCall) {
+  std::vector<std::vector<float>> rows(7, std::vector<float>(10));
+  const std::vector<Cargo> calls = calls_on(rows, 10);
+  ASSERT_EQ(unlike(calls), nullptr);
+  const Batch batch = batch_of(calls);
+  EXPECT_EQ(batch.calls(), 3);
+  EXPECT_EQ(batch.buffers.size(), 7u) << "b once";
+  EXPECT_EQ(batch.shared, (std::vector<bool>{false, true, false}));
+  EXPECT_EQ(batch.bytes_each(), 80);
+  EXPECT_EQ(batch.shared_bytes(), 40);
+  EXPECT_TRUE(independent(batch));
+  for (std::size_t call = 0; call < 3; ++call) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      const Buffer& found = batch.buffers[batch.where[call][i]];
+      EXPECT_EQ(found.host, calls[call].buffers[i].host);
+      EXPECT_EQ(found.bytes, 40);
+      EXPECT_EQ(found.out, i == 2);
+    }
+  }
+}
+
+TEST(CudaBatch, OfOneCallSharesNothing) {
+  std::vector<std::vector<float>> rows(3, std::vector<float>(10));
+  const Batch batch = batch_of(calls_on(rows, 10));
+  EXPECT_EQ(batch.calls(), 1);
+  EXPECT_FALSE(batch.shares());
+  EXPECT_EQ(batch.bytes_each(), 120);
+}
+
+TEST(CudaBatch, RefusesCallsThatAreNotAlike) {
+  EXPECT_NE(unlike({}), nullptr);
+  std::vector<std::vector<float>> rows(5, std::vector<float>(10));
+  std::vector<Cargo> calls = calls_on(rows, 10);
+  calls[1].args.dim[3] = 1;
+  EXPECT_NE(unlike(calls), nullptr) << "another size";
+  calls = calls_on(rows, 10);
+  calls[1].args.scalar[0].f = 1;
+  EXPECT_NE(unlike(calls), nullptr) << "another parameter";
+  calls = calls_on(rows, 10);
+  calls[1].buffers[0].out = true;
+  EXPECT_NE(unlike(calls), nullptr) << "one updates in place, the other does not";
+}
+
+TEST(CudaBatch, SeesCallsThatNeedEachOther) {
+  std::vector<std::vector<float>> rows(5, std::vector<float>(20));
+  EXPECT_TRUE(independent(batch_of(calls_on(rows, 10))));
+  for (const std::ptrdiff_t offset : {0, 5, -5}) {
+    std::vector<Cargo> calls = calls_on(rows, 10);
+    for (Cargo& call : calls) {
+      for (Buffer& buffer : call.buffers) buffer.host += 20;  // room on both sides
+    }
+    calls[1].buffers[0].host = calls[0].buffers[2].host + offset * 4;
+    EXPECT_FALSE(independent(batch_of(calls))) << "reads what the first one writes, " << offset;
+    calls[1].buffers[0].host = calls[0].buffers[0].host + offset * 4;
+    EXPECT_TRUE(independent(batch_of(calls))) << "both only read, " << offset;
+    calls[1].buffers[2].host = calls[0].buffers[2].host + offset * 4;
+    EXPECT_FALSE(independent(batch_of(calls))) << "both write, " << offset;
+  }
+}
+
+TEST(CudaBatch, HasAsManySetsAsFitAndNoFewerThanTwo) {
+  std::vector<std::vector<float>> rows(7, std::vector<float>(10));
+  const Batch small = batch_of(calls_on(rows, 10));
+  EXPECT_EQ(sets_within(small, 1 << 30), kSetsOfSmallCalls);
+  EXPECT_EQ(sets_within(small, 40 + 3 * 80), 3);
+  EXPECT_EQ(sets_within(small, 40 + 2 * 80 - 1), 0);
+  EXPECT_EQ(sets_within(batch_of({cargo_of(Elementwise(1 << 20).call)}), std::int64_t{1} << 40), kSets);
 }
 
 TEST(CudaRace, IsWonByTheSmallestMedianNotByTheLuckiestRun) {

@@ -108,11 +108,11 @@ struct Case {
   int paths;  // that serve it at least: dot cannot be cut, so there is no duplex
 };
 constexpr Case kCases[] = {
-    {"vec_add", {"n=1", "n=1000", "n=1000003"}, 9},
-    {"relu", {"n=1", "n=1000", "n=1000003"}, 9},
-    {"dot", {"n=1", "n=1000", "n=1000003"}, 8},
-    {"softmax", {"rows=1,n=1", "rows=10,n=100", "rows=1009,n=991"}, 9},
-    {"matmul", {"M=1,N=1,K=1", "M=40,N=25,K=33", "M=1009,N=991,K=61"}, 9},
+    {"vec_add", {"n=1", "n=1000", "n=1000003"}, 10},
+    {"relu", {"n=1", "n=1000", "n=1000003"}, 10},
+    {"dot", {"n=1", "n=1000", "n=1000003"}, 9},
+    {"softmax", {"rows=1,n=1", "rows=10,n=100", "rows=1009,n=991"}, 10},
+    {"matmul", {"M=1,N=1,K=1", "M=40,N=25,K=33", "M=1009,N=991,K=61"}, 10},
 };
 
 TEST_F(Trips, BringBackTheRightResultsByEveryPath) {
@@ -130,7 +130,7 @@ TEST_F(Trips, BringBackTheRightResultsByEveryPath) {
 
 TEST_F(Trips, UpdateInPlaceByEveryPathAndOpenLeavesTheOperandAlone) {
   for (const char* shape : {"n=1", "n=1000", "n=1000003"}) {
-    EXPECT_EQ(check_paths("relu", shape, true), 9) << shape;
+    EXPECT_EQ(check_paths("relu", shape, true), 9) << shape << ": all but overlapped";
   }
 }
 
@@ -263,7 +263,7 @@ TEST_F(Trips, StayOpenWhenAnotherOnTheSameOperandsCloses) {
   const auto kernel = kernel_of("vec_add");
   ASSERT_TRUE(kernel.ok());
   ops::Problem problem = problem_of("vec_add", "n=100003");
-  for (const char* path : {"copy", "graph", "mapped", "latency", "duplex"}) {
+  for (const char* path : {"copy", "graph", "mapped", "latency", "duplex", "overlapped"}) {
     auto first = open(*kernel, problem, "copy");
     auto second = open(*kernel, problem, path);
     ASSERT_TRUE(first && second);
@@ -272,6 +272,64 @@ TEST_F(Trips, StayOpenWhenAnotherOnTheSameOperandsCloses) {
     ASSERT_TRUE(second->run().ok()) << path;
     const Oracle oracle = problem.check();
     EXPECT_TRUE(oracle.passed) << path << ": " << oracle.detail;
+  }
+}
+
+TEST_F(Trips, OverlapManyCallsAndBringBackTheLastOnesToo) {
+  for (const Case& one : kCases) {
+    const auto kernel = kernel_of(one.op);
+    if (!kernel.ok()) continue;
+    for (const char* shape : one.shapes) {
+      ops::Problem problem = problem_of(one.op, shape);
+      auto trip = open(*kernel, problem, "overlapped");
+      ASSERT_TRUE(trip) << one.op;
+      for (const std::int64_t count : {1, 2, 7, 50}) {
+        problem.reset();
+        ASSERT_TRUE(trip->run(count).ok()) << one.op << " " << shape << " " << count;
+        const Oracle oracle = problem.check();
+        EXPECT_TRUE(oracle.passed) << one.op << " " << shape << " " << count << " (" << trip->detail()
+                                   << "): " << oracle.detail;
+      }
+    }
+  }
+}
+
+/// out[i] = in[i] + shared, each call on memory of its own.
+TEST_F(Trips, RunABatchOfCallsOnDifferentMemory) {
+  const auto kernel = kernel_of("vec_add");
+  ASSERT_TRUE(kernel.ok());
+  for (const std::size_t n : {1000, 1'000'003}) {
+    for (const std::size_t count : {1, 3, 37}) {
+      std::vector<std::vector<float>> in(count), out(count);
+      std::vector<float> shared(n, 0.5f);
+      std::vector<Args> calls(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        in[i].assign(n, static_cast<float>(i));
+        out[i].assign(n, -1);
+        calls[i].ptr[0] = in[i].data();
+        calls[i].ptr[1] = shared.data();
+        calls[i].ptr[3] = out[i].data();
+        calls[i].dim[0] = static_cast<std::int64_t>(n);
+        calls[i].dim[1] = 1;
+      }
+      auto trip = Trip::make_batch(*kernel, calls);
+      ASSERT_TRUE(trip.ok()) << trip.error().message;
+      for (int run = 1; run <= 3; ++run) {
+        std::fill(shared.begin(), shared.end(), static_cast<float>(run));  // what the host wrote last
+        ASSERT_TRUE(trip->run(run).ok());
+        for (std::size_t i = 0; i < count; ++i) {
+          const float right = static_cast<float>(i) + static_cast<float>(run);
+          const auto wrong = std::count_if(out[i].begin(), out[i].end(), [&](float x) { return x != right; });
+          ASSERT_EQ(wrong, 0) << "n=" << n << ", call " << i << " of " << count << " (" << trip->detail()
+                              << ")";
+        }
+      }
+      if (count == 1) continue;
+      EXPECT_NE(trip->detail().find("1 shared"), std::string::npos) << trip->detail();
+      calls[1].ptr[0] = out[0].data();
+      EXPECT_EQ(Trip::make_batch(*kernel, calls).error().code, Code::invalid_argument)
+          << "needs the first one's result";
+    }
   }
 }
 

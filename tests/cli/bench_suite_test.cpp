@@ -106,6 +106,99 @@ TEST(BenchSuite, ComparisonsStandBelowTheTablesOfASuiteWithTargets) {
   EXPECT_NE(outcome.output.find("vec_add/scalar/default"), std::string::npos) << outcome.output;
 }
 
+Variables fake_gpu() { return {{"FULCRUM_MODULE_PATH", std::string(FULCRUM_TEST_MODULE_DIR) + "/gpu"}}; }
+
+constexpr std::string_view kTwoRows = R"({
+  "schema": "fulcrum.suite/1", "name": "two", "summary": "one row for the device, one without", "system": "Somebody",
+  "regimes": ["resident"],
+  "targets": {"real_time_seconds": 1, "stable_cv": 1000, "calls_per_second": 0.001, "slow_seconds": 1000,
+              "high_variance_cv": 1000, "outlier_factor": 1000},
+  "rows": [
+    {"name": "add", "op": "vec_add", "shape": "n=1000", "budget_seconds": 0.001,
+     "claims": {"seconds": {"mark": "claimed", "low": 0.0002, "high": 0.0005, "unit": "s"}}},
+    {"name": "multiply", "op": "matmul", "shape": "M=4,N=4,K=4", "budget_seconds": 0.001}
+  ]
+})";
+
+std::vector<std::string> on_the_device(const std::filesystem::path& suite,
+                                       const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {"bench",   "--suite",  suite, "--backend",   "fakegpu", "--variant",
+                                        "default", "--budget", "0.2", "--precision", "0.5"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+TEST(BenchSuite, RowsOfADeviceStandBesideTheBestOfTheCpuAndTheBudget) {
+  const Folder data;
+  const auto path = put(data, "two.json", kTwoRows);
+  const Outcome outcome = fulcrum_in(data, on_the_device(path, {"--json", data / "out.json"}), fake_gpu());
+  ASSERT_EQ(outcome.code, 0) << outcome.error << outcome.output;
+  for (const char* expected : {"best CPU", "GPU resident", "on the device", "resident/budget", "simd/default",
+                               "skipped: two/multiply", "there is no kernel 'matmul/fakegpu/*'"})
+    EXPECT_NE(outcome.output.find(expected), std::string::npos) << expected << "\n" << outcome.output;
+  const Json json = parsed(content(data / "out.json"));
+  const Json& best = json["suite"]["rows"][0]["best"];
+  ASSERT_EQ(best.size(), 2U) << "host and resident";
+  EXPECT_EQ(best[0]["regime"], "host");
+  EXPECT_EQ(best[1]["regime"], "resident");
+  const double mean = json["results"][best[1]["result"].get<std::size_t>()]["seconds"]["mean"];
+  EXPECT_NEAR(best[1]["budget_share"].get<double>(), mean / 0.001, 1e-9);
+}
+
+TEST(BenchSuite, ARowIsABatchOfRequestsInTheRegimeOverlapped) {
+  const Folder data;
+  const auto path = put(data, "two.json", kTwoRows);
+  const Outcome outcome =
+      fulcrum_in(data, on_the_device(path, {"--regime", "overlapped", "--json", "-"}), fake_gpu());
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  const Json json = parsed(outcome.output);
+  const Json& best = json["suite"]["rows"][0]["best"];
+  ASSERT_EQ(best.size(), 2U);
+  EXPECT_EQ(best[1]["regime"], "overlapped");
+  EXPECT_GE(json["results"][best[1]["result"].get<std::size_t>()]["calls_per_sample"], 16);
+}
+
+TEST(BenchSuite, CsvHasAColumnForWhatTheSuiteSays) {
+  const Folder data;
+  const auto path = put(data, "two.json", kTwoRows);
+  const Outcome outcome = fulcrum_in(data, on_the_device(path, {"--format", "csv"}), fake_gpu());
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  const std::vector<std::string> lines = lines_of(outcome.output);
+  const auto fields = [](const std::string& line) {
+    bool quoted = false;
+    return std::count_if(line.begin(), line.end(), [&](char c) {
+      quoted ^= c == '"';
+      return c == ',' && !quoted;
+    });
+  };
+  ASSERT_GE(lines.size(), 3U) << outcome.output;
+  EXPECT_EQ(lines[0].rfind("name,op,", 0), 0U) << "the columns of any bench come first";
+  EXPECT_NE(lines[0].find(",suite,suite_row,sweep,best,budget_seconds,budget_share,"), std::string::npos);
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    EXPECT_EQ(fields(lines[i]), fields(lines[0])) << lines[i];
+    EXPECT_NE(lines[i].find(R"("two","add",,)"), std::string::npos) << lines[i];
+    EXPECT_NE(lines[i].find(",0.0002,0.0005,yes,yes,yes,"), std::string::npos) << lines[i];
+    best += lines[i].find(R"("add",,yes,0.001,)") != std::string::npos;
+  }
+  EXPECT_EQ(best, 2U) << "the fastest on the host and the one on the device";
+}
+
+TEST(BenchSuite, MarkdownHasTheTablesOfTheSuiteAboveAllMeasurements) {
+  const Folder data;
+  const auto path = put(data, "two.json", kTwoRows);
+  const Outcome with = fulcrum_in(data, on_the_device(path, {"--format", "markdown"}), fake_gpu());
+  ASSERT_EQ(with.code, 0) << with.error;
+  for (const char* expected :
+       {"## Suite two", "### Fastest kernel of each row", "### CPU and GPU beside the budget",
+        "### Budgets, claims and targets", "### Every measurement", "| row | budget | best CPU |",
+        "Not measured: `two/multiply`"})
+    EXPECT_NE(with.output.find(expected), std::string::npos) << expected << "\n" << with.output;
+  const Outcome without = fulcrum_in(data, quick(put(data, "small.json", kSuite), {"--format", "markdown"}));
+  EXPECT_NE(without.output.find("### Claims beside the fastest kernel"), std::string::npos) << without.output;
+  EXPECT_EQ(without.output.find("CPU and GPU"), std::string::npos) << "there is no GPU";
+}
+
 TEST(BenchSuite, ARowMayBeChosenAndAnUnknownOneIsRefused) {
   const Outcome one = fulcrum({"bench", "--suite", "production", "--row", "dot_product", "--backend", "simd",
                                "--budget", "0.1", "--precision", "0.5", "--json", "-"});

@@ -86,6 +86,18 @@ TEST(GpuRegimes, PathsAreMeasuredBesideEachOther) {
   EXPECT_TRUE(ran.rows().contains("fakegpu roundtrip latency"));
 }
 
+TEST(GpuRegimes, OverlappedRowsSayHowManyCallsWereUnderWay) {
+  const Ran ran = bench(gpu_with({"--regime", "overlapped", "--vs", "simd"}));
+  ASSERT_EQ(ran.outcome.code, 0) << ran.outcome.error << ran.outcome.output;
+  EXPECT_TRUE(ran.rows().contains("fakegpu overlapped overlapped"));
+  EXPECT_TRUE(ran.rows().contains("simd host")) << "the best of the CPU is measured beside";
+  const Json row = ran.row("fakegpu", "overlapped");
+  EXPECT_GE(row["calls_per_sample"].get<int>(), 16) << "fewer would measure how a pipeline fills";
+  EXPECT_EQ(row["detail"].get<std::string>().rfind("overlapped; one call alone", 0), 0U);
+  EXPECT_NE(ran.record.find("/regime:overlapped/path:overlapped/cache:warm"), std::string::npos);
+  EXPECT_EQ(ran.document["comparisons"][0]["regime"], "overlapped");
+}
+
 TEST(GpuRegimes, AFirstCallIsOneSampleAProcess) {
   const Ran ran = bench(gpu_with({"--regime", "first_call"}));
   ASSERT_EQ(ran.outcome.code, 0) << ran.outcome.error << ran.outcome.output;
@@ -158,7 +170,8 @@ TEST(GpuRegimes, ImpossibleRequestsAreUsageErrors) {
       gpu_with({"--regime", "reuse"}),
       gpu_with({"--regime", "reuse=0"}),
       gpu_with({"--regime", "resident=3"}),
-      gpu_with({"--regime", "overlapped"}),
+      gpu_with({"--regime", "overlapped=8"}),
+      gpu_with({"--regime", "overlapped", "--path", "copy"}),
       gpu_with({"--regime", "sideways"}),
       gpu_with({"--path", "teleport"}),
       gpu_with({"--regime", "resident", "--path", "copy"}),

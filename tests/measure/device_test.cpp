@@ -121,6 +121,81 @@ TEST_F(Device, ReuseIsTimedPerCall) {
   EXPECT_NE(m->row().find("/regime:reuse=16/path:auto/"), std::string::npos) << m->row();
 }
 
+// The first way in, a kernel a call (the longest of the three), the last way out.
+double overlapped_seconds(std::int64_t calls) {
+  return (4e-6 + 6e-6 * static_cast<double>(calls) + 2e-6 + 2e-6) / static_cast<double>(calls);
+}
+
+TEST_F(Device, OverlappedCallsTakeAsLongAsTheLongestOfTheirParts) {
+  config_.regime = Regime::overlapped;
+  const auto m = measure();
+  ASSERT_TRUE(m.ok()) << m.error().message;
+  EXPECT_GE(m->calls_per_sample, kOverlappedCalls);
+  EXPECT_NEAR(m->seconds.median, overlapped_seconds(m->calls_per_sample), 1e-10);
+  EXPECT_EQ(m->path, "overlapped");
+  EXPECT_EQ(m->detail, "overlapped; one call alone 14.0 us")
+      << "4 to bring, 6 to work, 2 to fetch, 2 to wake";
+  EXPECT_NE(m->row().find("/regime:overlapped/path:overlapped/"), std::string::npos) << m->row();
+
+  control_->seconds[FULCRUM_ACTIVITY_KERNEL] = 5e-3;
+  const auto longer = measure();
+  ASSERT_TRUE(longer.ok()) << longer.error().message;
+  EXPECT_EQ(longer->calls_per_sample, kOverlappedCalls) << "calls that the clock could time one by one";
+}
+
+TEST_F(Device, CallsThatNeedEachOtherDoNotOverlap) {
+  config_.regime = Regime::overlapped;
+  ops::Problem::Options in_place;
+  in_place.in_place = true;
+  ops::Problem p = std::move(*ops::Problem::make(**ops::find("relu"), *parse_shape("n=1000"), in_place));
+  EXPECT_EQ(run(kernel("relu"), p, config_).error().code, Code::unsupported);
+  config_.cache = Cache::cold;
+  EXPECT_EQ(measure().error().code, Code::unsupported) << "the second call would find the memory warm";
+  config_.cache = Cache::warm;
+  config_.path = "copy";
+  EXPECT_EQ(measure().error().code, Code::usage) << "that path belongs to another regime";
+}
+
+TEST_F(Device, ABatchOfCallsOnDifferentMemoryIsOneTrip) {
+  constexpr std::int64_t kLength = 100;
+  constexpr std::size_t kCalls = 5;
+  std::vector<std::vector<float>> in(kCalls), out(kCalls);
+  std::vector<float> shared(kLength, 0.5F);
+  std::vector<Args> calls;
+  for (std::size_t i = 0; i < kCalls; ++i) {
+    in[i].assign(kLength, static_cast<float>(i));
+    out[i].assign(kLength, -1);
+    Args args = *ops::resolve(**ops::find("vec_add"), *parse_shape("n=100"));
+    args.ptr[0] = in[i].data();
+    args.ptr[1] = shared.data();
+    args.ptr[3] = out[i].data();
+    calls.push_back(args);
+  }
+  auto trip = backends::Trip::make_batch(kernel("vec_add"), calls);
+  ASSERT_TRUE(trip.ok()) << trip.error().message;
+  EXPECT_EQ(trip->detail(), "overlapped, 5 calls");
+  ASSERT_TRUE(trip->run().ok());
+  for (std::size_t i = 0; i < kCalls; ++i)
+    EXPECT_EQ(out[i], std::vector<float>(kLength, static_cast<float>(i) + 0.5F)) << i;
+  EXPECT_EQ(backends::Trip::make_batch(kernel("vec_add"), {}).error().code, Code::usage);
+  EXPECT_EQ(backends::Trip::make_batch(kernel("vec_add"), calls, "teleport").error().code, Code::not_found);
+  calls[2].ptr[0] = nullptr;
+  EXPECT_FALSE(backends::Trip::make_batch(kernel("vec_add"), calls).ok()) << "every call is checked";
+}
+
+TEST(Paths, BelongToOneRegimeOrToThoseOfSingleTrips) {
+  using backends::path_serves;
+  for (const Regime regime : {Regime::roundtrip, Regime::reuse, Regime::first_call}) {
+    EXPECT_TRUE(path_serves("copy", regime));
+    EXPECT_FALSE(path_serves("managed_prefetch", regime));
+    EXPECT_FALSE(path_serves("overlapped", regime));
+  }
+  EXPECT_TRUE(path_serves("managed_prefetch", Regime::managed));
+  EXPECT_TRUE(path_serves("overlapped", Regime::overlapped));
+  EXPECT_FALSE(path_serves("overlapped", Regime::managed));
+  EXPECT_FALSE(path_serves("copy", Regime::overlapped));
+}
+
 TEST_F(Device, ResidentTimesSingleCallsAndTheDeviceAloneBesideThem) {
   config_.regime = Regime::resident;
   const auto m = measure();
@@ -171,7 +246,8 @@ TEST_F(Device, AWarmSetLargerThanHalfOfL2IsStreaming) {
 }
 
 TEST_F(Device, AWrongKernelHasNoTimeInAnyRegime) {
-  for (const Regime regime : {Regime::roundtrip, Regime::resident, Regime::managed, Regime::reuse}) {
+  for (const Regime regime :
+       {Regime::roundtrip, Regime::resident, Regime::managed, Regime::reuse, Regime::overlapped}) {
     config_.regime = regime;
     ops::Problem p = problem("relu", "n=1000");
     const auto m = run(kernel("relu", "wrong"), p, config_);
@@ -184,7 +260,7 @@ TEST_F(Device, EachKindOfBackendHasItsRegimes) {
   config_.regime = Regime::host;
   EXPECT_EQ(measure().error().code, Code::unsupported);
   EXPECT_NE(measure().error().message.find("runs on a device"), std::string::npos);
-  config_.regime = Regime::overlapped;
+  config_.regime = Regime::first_call;
   EXPECT_EQ(measure().error().code, Code::unsupported);
   config_.regime = Regime::resident;
   ops::Problem p = problem("vec_add", "n=1000");
@@ -227,6 +303,12 @@ TEST_F(Device, ComparesADeviceWithTheHostEachInItsOwnRegime) {
   const auto reuse = compare(kernel("vec_add"), cpu, p, config_);
   ASSERT_TRUE(reuse.ok()) << reuse.error().message;
   EXPECT_NEAR(reuse->speedup, 8 * 7e-6 / (kTripSeconds + 7 * 6e-6), 1e-6) << "as many calls on either side";
+
+  config_.regime = Regime::overlapped;
+  const auto batch = compare(kernel("vec_add"), cpu, p, config_);
+  ASSERT_TRUE(batch.ok()) << batch.error().message;
+  EXPECT_GE(batch->speedup, 7e-6 / overlapped_seconds(kOverlappedCalls) - 1e-6);
+  EXPECT_LE(batch->speedup, 7e-6 / 6e-6);
 
   config_.regime = Regime::host;
   EXPECT_FALSE(compare(kernel("vec_add"), cpu, p, config_).ok());
@@ -298,6 +380,17 @@ TEST_F(DeviceLedger, ReuseIsToldPerCall) {
   EXPECT_NEAR(seen.kernel, 6e-6, 1e-10);
   EXPECT_NEAR(seen.h2d, 0.5e-6, 1e-10);
   EXPECT_NEAR(seen.end_to_end_instrumented, (kTripSeconds + 3 * 6e-6) / 4, 1e-10);
+}
+
+TEST_F(DeviceLedger, OverlappedBatchesAreToldPerCallWithWhatWentOnAtOnce) {
+  config_.regime = Regime::overlapped;
+  const Ledger seen = ledger();
+  EXPECT_NEAR(seen.end_to_end_instrumented, overlapped_seconds(kOverlappedCalls), 1e-10);
+  EXPECT_NEAR(seen.kernel, 6e-6, 1e-10);
+  EXPECT_NEAR(seen.busy.at("h2d"), 2e-6, 1e-10);
+  EXPECT_NEAR(seen.busy.at("d2h"), 2e-6, 1e-10);
+  EXPECT_LT(seen.h2d, 0.1e-6) << "hidden behind kernels but for the first";
+  EXPECT_NEAR(seen.unattributed, 0, 1e-10);
 }
 
 TEST_F(DeviceLedger, CpuKernelsHaveNone) {

@@ -143,10 +143,32 @@ TEST(Types, ATypeThatTheOpDoesNotHaveIsRefusedWithAList) {
   EXPECT_EQ(refused("matmul", "M=1,N=1,K=1,dtype=u8"),
             "matmul has no operands of type u8; it has f32, f16, bf16");
   EXPECT_EQ(refused("relu", "n=1,dtype=f16"), "relu has no operands of type f16; it has f32");
-  EXPECT_EQ(refused("attention", "Sq=1,Skv=1,D=1,dtype=bf16"),
-            "attention has no operands of type bf16; it has f16, f32");
-  EXPECT_EQ(refused("attention", "Sq=1,Skv=1,D=1,dtype=f16"), "accepted");
+  EXPECT_EQ(refused("attention", "Sq=1,Skv=1,D=1,dtype=u8"),
+            "attention has no operands of type u8; it has f16, bf16");
+  EXPECT_EQ(refused("attention", "Sq=1,Skv=1,D=1,dtype=bf16"), "accepted");
   EXPECT_EQ(refused("matmul", "M=1,N=1,K=1,dtype=bf16"), "accepted");
+}
+
+TEST(Types, AnOpWithoutF32TakesItsFirstTypeWhereNoneIsNamed) {
+  EXPECT_EQ(complete(op_of("attention"), shape_of("Sq=1,Skv=1,D=1"))->dtype, DType::f16);
+  EXPECT_EQ(complete(op_of("attention"), shape_of("Sq=1,Skv=1,D=1,dtype=bf16"))->dtype, DType::bf16);
+  EXPECT_EQ(complete(op_of("matmul"), shape_of("M=1,N=1,K=1"))->dtype, DType::f32);
+  const Args args = *resolve(op_of("attention"), shape_of("Sq=4,Skv=4,D=8"));
+  EXPECT_EQ(backends::work_of(op_of("attention"), args, DType::bf16).read_bytes, 2 * 3 * 4 * 8);
+}
+
+/// One key: O is V, in every type exactly.
+TEST(Types, ABfloatMayBeOffEightTimesWhatAHalfMay) {
+  const auto passes = [](std::string_view dtype, float error) {
+    Problem problem = make("attention", fmt::format("Sq=1,Skv=1,D=1,dtype={}", dtype));
+    EXPECT_TRUE(fill_inputs(problem, {{"V", "constant 1"}}).ok());
+    write(problem, 3, 0, 1 + error);
+    return problem.check(dtype == "f16" ? "fp16" : "bf16").passed;
+  };
+  EXPECT_TRUE(passes("f16", 0x1p-10F));
+  EXPECT_FALSE(passes("f16", 0x1p-9F));
+  EXPECT_TRUE(passes("bf16", 0x1p-7F));
+  EXPECT_FALSE(passes("bf16", 0x1p-6F));
 }
 
 TEST(Types, KernelsOfTheHostTakeF32ProductsOnly) {
@@ -155,7 +177,7 @@ TEST(Types, KernelsOfTheHostTakeF32ProductsOnly) {
     EXPECT_FALSE(backends::takes_dtype(kernel, op_of("matmul"), DType::bf16)) << kernel.name();
   }
   for (const backends::Kernel& kernel : test::host_kernels("attention"))
-    EXPECT_TRUE(backends::takes_dtype(kernel, op_of("attention"), DType::f32)) << kernel.name();
+    EXPECT_TRUE(backends::takes_dtype(kernel, op_of("attention"), DType::f16)) << kernel.name();
 }
 
 TEST(Types, OverlapsAreCountedInBytesOfTheType) {

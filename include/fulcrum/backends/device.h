@@ -7,6 +7,8 @@
 
 #include <fulcrum/backends.h>
 
+#include <span>
+
 namespace fulcrum::backends {
 
 /// True for a backend whose kernels want pointers into its own memory.
@@ -18,15 +20,25 @@ std::vector<fulcrum_operand> operands_of(const ops::Op& op, const Args& args, DT
 /// Ways in which operands travel, the default first; empty: the backend makes no trips.
 std::vector<std::string> trip_paths(const Backend& backend);
 
+/// Paths that begin with "managed" or "overlapped" belong to that regime alone, all others to roundtrip, reuse and
+/// first_call.
+bool path_serves(std::string_view path, Regime regime);
+
 /// A kernel on host data: in, run, out, as one call that has finished when it returns.
 class Trip {
  public:
   /// `calls`: kernel calls between the way in and the way out (the regime reuse). An unknown path is an error that
   /// lists the known ones.
   static Result<Trip> make(const Kernel& kernel, const Args& host, std::string_view path, int calls = 1);
+  /// Many independent calls that differ in their operands alone; run() does all of them, several under way at once.
+  /// Inputs that lie at one address in every call (weights, a database) travel once. No call may read what another
+  /// one writes. Paths are those of the regime overlapped; empty: the first of them.
+  static Result<Trip> make_batch(const Kernel& kernel, std::span<const Args> calls,
+                                 std::string_view path = {});
   Trip(Trip&& other) noexcept;
   Trip& operator=(Trip&& other) noexcept;
   ~Trip();
+  /// `count` whole trips, all finished when it returns.
   Status run(std::int64_t count = 1);
   std::string detail() const;
 

@@ -12,7 +12,7 @@ namespace fulcrum::backends {
 Result<DType> dtype_of(const Kernel& kernel);
 /// Whether the kernel's operands have the shape's type; always so for ops without a choice of types.
 bool takes_dtype(const Kernel& kernel, const ops::Op& op, DType dtype);
-/// The op's work with the bytes of operands that have the shape's type; op.work() counts them as f32.
+/// The op's work with the bytes of operands that have the shape's type; op.work() counts them as of the op's first.
 Work work_of(const ops::Op& op, const Args& args, DType dtype);
 
 }  // namespace fulcrum::backends

@@ -45,7 +45,8 @@ struct HnswIndex {
   const std::int32_t* upper_begin =
       nullptr;  // [count]: first list of the node in upper_links; -1: layer 0 only
   const std::int32_t* upper_links =
-      nullptr;  // [][kHnswUpperLinks]: layer l of a node is list upper_begin + l - 1
+      nullptr;  // [upper_lists][kHnswUpperLinks]: layer l of a node is list upper_begin + l - 1
+  std::int64_t upper_lists = 0;
   std::int32_t entry = 0;
   std::int32_t top_layer = 0;
 
@@ -70,6 +71,15 @@ Result<std::shared_ptr<const HnswIndex>> with_recall(std::shared_ptr<const HnswI
 
 /// Candidates that a walk for these arguments keeps: ef, at least k. ef=0: the smallest of the table whose recall
 /// reaches recall_target + 0.005. 0: compare with all vectors, since that is cheaper or nothing else suffices.
-std::int64_t hnsw_ef(const HnswIndex& index, std::int64_t k, std::int64_t ef, double recall_target);
+inline std::int64_t hnsw_ef(const HnswIndex& index, std::int64_t k, std::int64_t ef, double recall_target) {
+  constexpr double kMargin = 0.005;
+  if (ef > 0) return ef > k ? ef : k;
+  for (const HnswRecall& line : index.recall) {
+    if (line.recall < (recall_target + kMargin < 1.0 ? recall_target + kMargin : 1.0)) continue;
+    if (line.seconds >= index.exact_seconds) return 0;
+    return line.ef > k ? line.ef : k;
+  }
+  return 0;
+}
 
 }  // namespace fulcrum::ops

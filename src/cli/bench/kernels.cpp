@@ -72,6 +72,8 @@ class KernelRun {
       const std::vector<SuiteLine> lines = suite_lines(plan_, results);
       result.instead_of_tables = target_tables(*plan_.suite, lines, context_);
       if (!plan_.suite->targets) result.below_the_table = claims_text(*plan_.suite, lines, context_);
+      if (format_ == "csv") result.instead_of_csv = suite_csv(*plan_.suite, document_, results, lines);
+      if (format_ == "markdown") result.above_markdown = suite_markdown(*plan_.suite, lines);
       result.more["suite"] = suite_json(plan_, lines, document_.results);
     }
     if (!scaling) return result;

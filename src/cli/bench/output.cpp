@@ -211,8 +211,11 @@ Status show(const BenchDocument& document, const Presentation& presentation, Con
     context.print(text + where + "\n");
     return {};
   }
-  if (format == "csv") context.write_output(report::csv(document));
-  if (format == "markdown") context.write_output(report::markdown(document));
+  if (format == "csv") {
+    context.write_output(presentation.instead_of_csv.empty() ? report::csv(document)
+                                                             : presentation.instead_of_csv);
+  }
+  if (format == "markdown") context.write_output(presentation.above_markdown + report::markdown(document));
   if (format == "google-benchmark")
     context.write_output(json_text(report::google_benchmark_json(document), 1) + "\n");
   if (format == "json" && !context.json_owns_output()) {

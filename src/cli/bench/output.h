@@ -21,6 +21,8 @@ struct Presentation {
   std::string format;                     // --format
   std::string below_the_table = {};       // what else the table's reader wants to know
   std::string instead_of_tables = {};     // a suite's own tables
+  std::string above_markdown = {};        // the same for --format markdown, where it is not instead
+  std::string instead_of_csv = {};        // a suite's own columns
   std::map<std::string, Json> more = {};  // what else the document holds
   std::filesystem::path record;           // where the samples are
 };

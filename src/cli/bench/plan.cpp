@@ -278,7 +278,7 @@ Status plan_shapes(Plan& plan, const Options& options, const ops::Op& op, const 
     FULCRUM_TRY(baseline, chosen_baseline(options.text("vs"), op));
   }
   FULCRUM_TRY(const std::vector<Kernel> beside,
-              plan.suite || options.has("worker") ? std::vector<Kernel>{} : companions(op, kernels));
+              options.has("worker") ? std::vector<Kernel>{} : companions(op, kernels));
   std::vector<Kernel> all = kernels;
   all.insert(all.end(), beside.begin(), beside.end());
   if (baseline) all.push_back(*baseline);

@@ -14,21 +14,13 @@ namespace {
 using backends::Kernel;
 
 constexpr std::int64_t kMostReuse = 1'000'000;
-constexpr std::string_view kManaged = "managed";  // paths that begin so belong to that regime
 
-bool travels(Regime regime) {
-  return regime == Regime::roundtrip || regime == Regime::reuse || regime == Regime::managed ||
-         regime == Regime::first_call;
-}
+bool travels(Regime regime) { return regime != Regime::host && regime != Regime::resident; }
 
 Result<RegimeChoice> parse_regime(const std::string& text) {
   const std::size_t equals = text.find('=');
   FULCRUM_TRY(const Regime regime, parse_enum<Regime>("regime", text.substr(0, equals)));
   RegimeChoice choice{.regime = regime};
-  if (regime == Regime::overlapped) {
-    return Error{Code::usage, "bench does not measure the regime 'overlapped'",
-                 "use roundtrip, resident, reuse=K, managed or first_call"};
-  }
   if (regime == Regime::reuse) {
     const std::string count = equals == std::string::npos ? "" : text.substr(equals + 1);
     const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), choice.reuse);
@@ -59,7 +51,7 @@ void add_with_paths(std::vector<RegimeChoice>& list, RegimeChoice choice, const 
     return;
   }
   const bool managed = choice.regime == Regime::managed;
-  const auto fits = [managed](const std::string& path) { return path.starts_with(kManaged) == managed; };
+  const auto fits = [&](const std::string& path) { return backends::path_serves(path, choice.regime); };
   Names paths;
   std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(paths), fits);
   if (paths.empty()) std::copy_if(known.begin(), known.end(), std::back_inserter(paths), fits);
@@ -69,6 +61,14 @@ void add_with_paths(std::vector<RegimeChoice>& list, RegimeChoice choice, const 
     list.push_back(choice);
     list.back().path = std::move(path);
   }
+}
+
+/// The first regime that takes the path.
+Regime regime_of(const std::string& path) {
+  for (const Regime regime : {Regime::managed, Regime::overlapped}) {
+    if (backends::path_serves(path, regime)) return regime;
+  }
+  return Regime::roundtrip;
 }
 
 Status check_paths(const Names& wanted, const Names& known, const std::vector<RegimeChoice>& list) {
@@ -81,7 +81,7 @@ Status check_paths(const Names& wanted, const Names& known, const std::vector<Re
     const auto used = [&](const RegimeChoice& choice) { return choice.path == path; };
     if (std::none_of(list.begin(), list.end(), used)) {
       return Error{Code::usage, fmt::format("no regime asked for takes the path '{}'", path),
-                   path.starts_with(kManaged) ? "add --regime managed" : "add --regime roundtrip"};
+                   fmt::format("add --regime {}", to_string(regime_of(path)))};
     }
   }
   return {};
@@ -101,7 +101,7 @@ bool any_gpu(const std::vector<Kernel>& kernels) {
 Names regime_names() {
   Names names;
   for (const std::string_view name : names_of<Regime>()) {
-    if (name != to_string(Regime::overlapped)) names.emplace_back(name == "reuse" ? "reuse=16" : name);
+    names.emplace_back(name == "reuse" ? "reuse=16" : name);
   }
   return names;
 }
@@ -136,7 +136,7 @@ Result<std::vector<RegimeChoice>> chosen_regimes(const Options& options, const s
   if (cpu && std::none_of(asked.begin(), asked.end(), is_host)) asked.insert(asked.begin(), RegimeChoice{});
   if (!cpu && std::all_of(asked.begin(), asked.end(), is_host)) {
     return Error{Code::usage, "the regime 'host' is for CPU backends, and none of them is chosen",
-                 "GPU kernels run as roundtrip, resident, reuse=K, managed or first_call"};
+                 "GPU kernels run as roundtrip, resident, reuse=K, overlapped, managed or first_call"};
   }
   const Names known = paths_of(kernels), wanted = options.list("path");
   std::vector<RegimeChoice> list;

@@ -48,6 +48,12 @@ std::string claims_text(const Suite& suite, const std::vector<SuiteLine>& lines,
 /// "200 us to 500 us", "7x", "45 %".
 std::string figure_text(const Figure& figure, std::string_view unit);
 
+/// --format csv: the columns of every bench, then those of the suite; a result that serves two rows has two lines.
+std::string suite_csv(const Suite& suite, const report::BenchDocument& document,
+                      const std::vector<SuiteResult>& results, const std::vector<SuiteLine>& lines);
+/// --format markdown: what stands above the table of all measurements.
+std::string suite_markdown(const Suite& suite, const std::vector<SuiteLine>& lines);
+
 Json suite_json(const Plan& plan, const std::vector<SuiteLine>& lines,
                 const std::vector<Measurement>& results);
 

@@ -132,8 +132,8 @@ Command bench() {
             .value = "NAME",
             .help =
                 "where the data is before and after a call: host for CPU kernels; for GPU kernels roundtrip, "
-                "resident, reuse=K (K calls per transfer), managed or first_call (default: roundtrip and "
-                "resident)",
+                "resident, reuse=K (K calls per transfer), overlapped (calls under way at once), managed or "
+                "first_call (default: roundtrip and resident)",
             .list = true,
             .choices = regime_names,
             .what = "regime",

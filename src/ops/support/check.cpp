@@ -97,6 +97,7 @@ struct Slack {
       0;  // of Truth::magnitude: both factors of every product were rounded to the kernel's precision
   bool is_16_bit =
       false;  // the shape's type is: tensor cores cut terms off where f32 rounds, and outputs round again
+  double factor = 1;  // the op's types are all of 16 bits, and its bounds are those of f16
 
   bool none() const { return share == 0 && !is_16_bit; }
 };
@@ -110,8 +111,11 @@ Slack slack_of(const Op& op, DType dtype, std::string_view precision) {
   };
   constexpr Rounding kRoundings[] = {
       {"tf32", DType::f16, 0x1p-10}, {"fp16", DType::f16, 0x1p-11}, {"bf16", DType::bf16, 0x1p-8}};
+  constexpr double kBfloatFactor = 8;  // three bits less
   Slack slack;
-  slack.is_16_bit = !op.dtypes.empty() && dtype != DType::f32;
+  const bool has_f32 = std::find(op.dtypes.begin(), op.dtypes.end(), DType::f32) != op.dtypes.end();
+  slack.is_16_bit = has_f32 && dtype != DType::f32;
+  if (!op.dtypes.empty() && !has_f32 && dtype == DType::bf16) slack.factor = kBfloatFactor;
   if (op.dtypes.empty() && !op.slots.empty()) dtype = op.slots[0].dtype;
   for (const Rounding& rounding : kRoundings) {
     if (rounding.precision == precision && rounding.exact_for != dtype) slack.share = 2 * rounding.relative;
@@ -121,6 +125,7 @@ Slack slack_of(const Op& op, DType dtype, std::string_view precision) {
 
 Truth loosen(Truth truth, const Slack& slack, DType dtype) {
   truth.allowed += slack.share * truth.magnitude;
+  if (dtype == DType::bf16) truth.allowed *= slack.factor;  // of an output in f32 nothing was rounded
   if (!slack.is_16_bit) return truth;
   truth.allowed *= 2;
   truth.allowed += half_ulp(dtype, std::abs(truth.value) + truth.allowed);

@@ -161,6 +161,7 @@ std::shared_ptr<const HnswIndex> index_from(HnswLibrary library, std::int64_t di
   index->links = storage.links.data();
   index->upper_begin = storage.upper_begin.data();
   index->upper_links = storage.upper_links.data();
+  index->upper_lists = static_cast<std::int64_t>(graph.upper_links.size()) / kHnswUpperLinks;
   index->entry = graph.entry;
   index->top_layer = graph.top_layer;
   index->hash = hash_of(graph, rows);
@@ -200,16 +201,6 @@ Result<std::shared_ptr<const HnswIndex>> load_hnsw_index(const std::filesystem::
 Result<std::shared_ptr<const HnswIndex>> with_recall(std::shared_ptr<const HnswIndex> index) {
   if (!index->recall.empty()) return index;
   return index_with(*index, measure_recall(*index, {}));
-}
-
-std::int64_t hnsw_ef(const HnswIndex& index, std::int64_t k, std::int64_t ef, double recall_target) {
-  constexpr double kMargin = 0.005;
-  if (ef > 0) return std::max(ef, k);
-  for (const HnswRecall& line : index.recall) {
-    if (line.recall < std::min(recall_target + kMargin, 1.0)) continue;
-    return line.seconds < index.exact_seconds ? std::max(line.ef, k) : 0;
-  }
-  return 0;
 }
 
 QueryDistance::QueryDistance(const HnswIndex& index, const float* query)

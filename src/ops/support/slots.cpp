@@ -45,7 +45,12 @@ std::vector<DType> known_dtypes(const Op& op) {
   return known;
 }
 
-/// f32 is also what a shape says that names no type, so only ops with a choice of types can refuse it.
+/// f32 is also what a shape says that names no type: where an op has types and f32 is none of them, its first is meant.
+DType meant_dtype(const Op& op, DType dtype) {
+  const bool has = std::find(op.dtypes.begin(), op.dtypes.end(), dtype) != op.dtypes.end();
+  return dtype == DType::f32 && !op.dtypes.empty() && !has ? op.dtypes.front() : dtype;
+}
+
 Status check_dtype(const Op& op, DType dtype) {
   const std::vector<DType> known = known_dtypes(op);
   if (std::find(known.begin(), known.end(), dtype) != known.end()) return {};
@@ -210,11 +215,12 @@ Slot choice(std::string_view name, std::vector<std::string_view> choices) {
 }
 
 Result<Shape> complete(const Op& op, const Shape& given_shape) {
+  const DType dtype = meant_dtype(op, given_shape.dtype);
   FULCRUM_CHECK(check_keys(op, given_shape));
-  FULCRUM_CHECK(check_dtype(op, given_shape.dtype));
+  FULCRUM_CHECK(check_dtype(op, dtype));
   const Shape shape = with_window_rule(op, given_shape);
   Shape result;
-  result.dtype = shape.dtype;
+  result.dtype = dtype;
   for (const Slot& slot : op.slots) {
     if (is_pointer(slot.kind)) continue;
     const Shape::Value* given = shape.find(slot.name);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,7 @@ FakeGpuControl& control() {
 // The timeline.
 
 double device_free = 0;  // when everything enqueued so far has ended
+double engine_free[9];   // overlapped trips: when the engine of each kind has ended what it was given
 bool tracing = false;
 std::uint32_t next_correlation = 1;
 std::vector<fulcrum_activity> seen;
@@ -88,6 +90,21 @@ void enqueue(std::int32_t kind, std::int64_t count, Work work) {
     device_free = start + control().seconds[kind];
     record(kind, correlation, start, device_free);
   }
+}
+
+/// The same on the engine of this kind, beside the others, once `ready`; returns when it ends.
+template <class Work>
+double enqueue_beside(std::int32_t kind, double ready, Work work) {
+  const double begin = now();
+  work();
+  wait_until(begin + control().seconds[FULCRUM_ACTIVITY_LAUNCH] + (tracing ? control().traced_seconds : 0));
+  const std::uint32_t correlation = next_correlation++;
+  record(FULCRUM_ACTIVITY_LAUNCH, correlation, begin, now());
+  const double start = std::max({engine_free[kind], ready, now() + control().queue_seconds});
+  engine_free[kind] = start + control().seconds[kind];
+  record(kind, correlation, start, engine_free[kind]);
+  device_free = std::max(device_free, engine_free[kind]);
+  return engine_free[kind];
 }
 
 fulcrum_status stream_wait(void*) {
@@ -199,7 +216,7 @@ void graph_close(void* graph) { delete static_cast<Graph*>(graph); }
 
 // Trips.
 
-constexpr const char* kPaths[] = {"auto", "copy", "latency", "managed", "managed_prefetch"};
+constexpr const char* kPaths[] = {"auto", "copy", "latency", "managed", "managed_prefetch", "overlapped"};
 const char* const* trip_paths(std::int64_t* count) {
   *count = std::size(kPaths);
   return kPaths;
@@ -211,6 +228,7 @@ struct Trip {
   std::vector<std::vector<char>> buffers;
   fulcrum_args device{};
   std::string path, detail;
+  std::vector<std::unique_ptr<Trip>> others;  // of a batch
 
   void move(bool in) {
     for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -235,6 +253,13 @@ struct Trip {
     if (!copies) move(false);
     host_work(FULCRUM_ACTIVITY_FREE);
   }
+  /// One call of many under way; the caller waits for all of them.
+  void go_beside() {
+    const double in = enqueue_beside(FULCRUM_ACTIVITY_H2D, 0, [this] { move(true); });
+    const double worked =
+        enqueue_beside(FULCRUM_ACTIVITY_KERNEL, in, [this] { function_of(call.kernel)(device); });
+    enqueue_beside(FULCRUM_ACTIVITY_D2H, worked, [this] { move(false); });
+  }
 };
 
 fulcrum_status trip_open(const fulcrum_call* call, const char* path, void** trip) {
@@ -249,9 +274,28 @@ fulcrum_status trip_open(const fulcrum_call* call, const char* path, void** trip
   *trip = made;
   return done();
 }
-fulcrum_status trip_run(void* trip, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) static_cast<Trip*>(trip)->go();
+fulcrum_status trip_open_batch(const fulcrum_call* calls, std::int64_t count, const char* path, void** trip) {
+  trip_open(&calls[0], path, trip);
+  auto& made = *static_cast<Trip*>(*trip);
+  for (std::int64_t i = 1; i < count; ++i) {
+    void* more = nullptr;
+    trip_open(&calls[i], path, &more);
+    made.others.emplace_back(static_cast<Trip*>(more));
+  }
+  made.detail += ", " + std::to_string(count) + " calls";
   return done();
+}
+fulcrum_status trip_run(void* trip, std::int64_t count) {
+  auto& opened = *static_cast<Trip*>(trip);
+  if (opened.path != "overlapped") {
+    for (std::int64_t i = 0; i < count; ++i) opened.go();
+    return done();
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    opened.go_beside();
+    for (const auto& other : opened.others) other->go_beside();
+  }
+  return stream_wait(nullptr);
 }
 const char* trip_detail(void* trip) { return static_cast<Trip*>(trip)->detail.c_str(); }
 void trip_close(void* trip) { delete static_cast<Trip*>(trip); }
@@ -319,6 +363,7 @@ extern "C" __attribute__((visibility("default"))) const fulcrum_backend* fulcrum
       .activity_take = activity_take,
       .activity_stop = activity_stop,
       .state = [] { return control().state; },
+      .trip_open_batch = trip_open_batch,
   };
   return &table;
 }

@@ -21,6 +21,11 @@ class Trip {
   virtual fulcrum_status open(const Cargo& cargo) = 0;
   /// One whole trip, finished when it returns.
   virtual fulcrum_status once() = 0;
+  /// `count` of them, finished when it returns; paths that overlap calls have more to say here.
+  virtual fulcrum_status many(std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) FULCRUM_STATUS(once());
+    return done();
+  }
   /// What open() chose, in a few words that begin with the path's name.
   virtual std::string detail() const = 0;
   /// The caller's memory could not be page-locked, so that the host copies it once more in every trip.
@@ -41,6 +46,9 @@ std::unique_ptr<Trip> make_duplex();
 std::unique_ptr<Trip> make_pageable();
 std::unique_ptr<Trip> make_managed();
 std::unique_ptr<Trip> make_managed_prefetch();
+std::unique_ptr<Trip> make_overlapped();
+/// Its open() takes the first of the calls.
+std::unique_ptr<Trip> make_overlapped_batch(std::vector<Cargo> calls);
 
 /// Seconds of one call of `work`, which returns a fulcrum_status; negative when it fails. For races.
 template <class Work>

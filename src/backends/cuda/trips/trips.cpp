@@ -8,15 +8,23 @@
 #include <cstring>
 #include <iterator>
 #include <new>
+#include <span>
 
 namespace fulcrum::backends::cuda {
 namespace trips {
 namespace {
 
 constexpr Path kPaths[] = {
-    {"auto", make_auto},         {"copy", make_copy},       {"graph", make_graph},
-    {"mapped", make_mapped},     {"latency", make_latency}, {"duplex", make_duplex},
-    {"pageable", make_pageable}, {"managed", make_managed}, {"managed_prefetch", make_managed_prefetch},
+    {"auto", make_auto},
+    {"copy", make_copy},
+    {"graph", make_graph},
+    {"mapped", make_mapped},
+    {"latency", make_latency},
+    {"duplex", make_duplex},
+    {"pageable", make_pageable},
+    {"managed", make_managed},
+    {"managed_prefetch", make_managed_prefetch},
+    {"overlapped", make_overlapped},
 };
 
 struct Opened {
@@ -27,10 +35,12 @@ struct Opened {
 /// Operands that are read and written, as they were before open() ran the call to time it.
 class Preserved {
  public:
-  explicit Preserved(const Cargo& cargo) {
-    for (const Buffer& buffer : cargo.buffers) {
-      if (buffer.in && buffer.out)
-        saved_.emplace_back(buffer.host, std::string(buffer.host, buffer.host + buffer.bytes));
+  explicit Preserved(std::span<const Cargo> calls) {
+    for (const Cargo& cargo : calls) {
+      for (const Buffer& buffer : cargo.buffers) {
+        if (buffer.in && buffer.out)
+          saved_.emplace_back(buffer.host, std::string(buffer.host, buffer.host + buffer.bytes));
+      }
     }
   }
   ~Preserved() {
@@ -70,7 +80,7 @@ fulcrum_status open(const fulcrum_call* call, const char* name, void** trip) {
       auto opened = std::make_unique<Opened>();
       const Cargo cargo = cargo_of(*call);
       {
-        const Preserved preserved(cargo);
+        const Preserved preserved(std::span(&cargo, 1));
         FULCRUM_STATUS(open_or_cut(path, cargo, opened->trip));
       }
       opened->detail = opened->trip->detail();
@@ -83,11 +93,31 @@ fulcrum_status open(const fulcrum_call* call, const char* name, void** trip) {
   return failed(FULCRUM_INVALID_ARGUMENT, (std::string("no path is called ") + wanted).c_str());
 }
 
-fulcrum_status run(void* trip, std::int64_t count) {
-  Trip& opened = *static_cast<Opened*>(trip)->trip;
-  for (std::int64_t i = 0; i < count; ++i) FULCRUM_STATUS(opened.once());
-  return done();
+fulcrum_status open_batch(const fulcrum_call* calls, std::int64_t count, const char* name, void** trip) {
+  *trip = nullptr;
+  if (!available()) return failed(FULCRUM_UNSUPPORTED, why_not());
+  if (name && *name && std::strcmp(name, "overlapped") != 0)
+    return failed(FULCRUM_INVALID_ARGUMENT, "batches take the path overlapped");
+  if (count < 1) return failed(FULCRUM_INVALID_ARGUMENT, "a batch needs at least one call");
+  try {
+    std::vector<Cargo> cargos;
+    for (std::int64_t i = 0; i < count; ++i) cargos.push_back(cargo_of(calls[i]));
+    const Cargo first = cargos.front();
+    auto opened = std::make_unique<Opened>();
+    {
+      const Preserved preserved(cargos);
+      opened->trip = make_overlapped_batch(std::move(cargos));
+      FULCRUM_STATUS(opened->trip->open(first));
+    }
+    opened->detail = opened->trip->detail();
+    *trip = opened.release();
+    return done();
+  } catch (const std::bad_alloc&) {
+    return failed(FULCRUM_OUT_OF_MEMORY, "not enough host memory to prepare the batch");
+  }
 }
+
+fulcrum_status run(void* trip, std::int64_t count) { return static_cast<Opened*>(trip)->trip->many(count); }
 
 const char* detail(void* trip) { return static_cast<Opened*>(trip)->detail.c_str(); }
 
@@ -102,6 +132,7 @@ void add_trips(fulcrum_backend& table) {
   table.trip_run = trips::run;
   table.trip_detail = trips::detail;
   table.trip_close = trips::close;
+  table.trip_open_batch = trips::open_batch;
 }
 
 }  // namespace fulcrum::backends::cuda

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The times that are shipped with a device's profile (share/measured): the fastest variant of every op, shape, precision
+// and regime in its result files, so that decisions for that device rest on measurements.
+#include <fmt/format.h>
+#include <fulcrum/report.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "page.h"
+
+namespace fulcrum::results {
+namespace {
+
+std::string class_of(const Measurement& row) {
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", row.op, row.shape.text(), row.precision,
+                     to_string(row.regime), row.path, row.reuse, to_string(row.cache), row.threads);
+}
+
+bool faster(const Measurement& a, const Measurement& b) {
+  const auto seconds = [](const Measurement& row) {
+    return row.device_seconds ? row.device_seconds->median : row.seconds.median;
+  };
+  return seconds(a) < seconds(b);
+}
+
+}  // namespace
+
+std::string measured(const Folder& folder) {
+  std::map<std::string, const Measurement*> best;
+  for (const Measurement& row : folder.rows) {
+    const bool usable = row.quality != Quality::invalid && !with_bias(row) && row.op.rfind("probe_", 0) != 0;
+    if (!usable) continue;
+    const Measurement*& known = best[class_of(row)];
+    if (known == nullptr || faster(row, *known)) known = &row;
+  }
+  report::BenchDocument document;
+  for (const auto& [name, row] : best) {
+    document.results.push_back(*row);
+    document.results.back().ledger.reset();
+  }
+  Json json = report::bench_json(document);
+  Json rows = std::move(json["results"]);
+  // One row a line: a new measurement is one changed line.
+  std::string text =
+      fmt::format("{{\n\"schema\": \"fulcrum.bench/1\",\n\"machine\": {},\n\"results\": [\n",
+                  json_text(Json{{"id", folder.name}, {"gpu", folder.device}, {"driver", folder.driver}}));
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    text += json_text(rows[i]) + (i + 1 < rows.size() ? ",\n" : "\n");
+  return text + "]}\n";
+}
+
+}  // namespace fulcrum::results

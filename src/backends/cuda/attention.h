@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention by our own kernels. `split`: the keys of a tile of queries are spread over the warps of a cluster, which
+// merge what they found through shared memory; the way for short sequences. `flash`: a CTA walks along all keys of its
+// tile; it takes every size, type of row and address.
+#pragma once
+
+#include <cuda_runtime.h>
+#include <fulcrum/abi.h>
+
+#include <cstdint>
+
+namespace fulcrum::backends::cuda::attention {
+
+enum class Element { f16, bf16 };
+
+/// Elements from row 0 of head 0 of batch 0 to others of the same tensor.
+struct Strides {
+  int64_t batch, head, row;
+};
+
+/// One call, as kernels see it.
+struct Call {
+  const uint16_t *q, *k, *v;
+  uint16_t* o;
+  float* lse;  // may be null
+  int64_t batches, heads, queries, keys;
+  int d;
+  bool causal;
+  float scale;  // times log2(e): scores are powers of two
+  Strides of_queries, of_keys;
+};
+Call call_of(const fulcrum_args& args);
+
+/// How `split` cuts a head: a CTA has `row_warps` * 16 * `tiles` queries; its `key_warps` warps a row and the CTAs of its
+/// cluster share their keys, of which a warp takes `step` at a time. All are powers of two.
+struct Tiling {
+  int tiles, step, row_warps, key_warps, cluster;
+
+  int rows() const { return 16 * tiles * row_warps; }
+  int threads() const { return 32 * row_warps * key_warps; }
+  int parts() const { return key_warps * cluster; }
+};
+
+/// Whether the kernels' counters and the device hold this call; rows are whole vectors of 16 bytes.
+bool split_takes(const Call& call);
+/// The tiling that was fastest at such shapes.
+Tiling tiling_for(const Call& call);
+fulcrum_status enqueue_split(const Call& call, Element element, const Tiling& tiling, void* stream,
+                             int64_t count);
+fulcrum_status enqueue_flash(const Call& call, Element element, void* stream, int64_t count);
+
+}  // namespace fulcrum::backends::cuda::attention

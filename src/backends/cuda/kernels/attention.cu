@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// attention on the device, in f16 and bf16: the best way for the shape ("default", "bf16"), our two kernels by name
+// ("split...", "flash..."), and cuDNN's ("cudnn...").
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backends/cuda/attention_choice.h"
+#include "backends/cuda/dnn_attention.h"
+#include "backends/cuda/runtime.h"
+#include "backends/cuda/streaming.cuh"
+
+namespace fulcrum::backends::cuda::kernels {
+namespace {
+
+using attention::Element;
+using attention::Way;
+
+struct Plan {
+  Element element = Element::f16;
+  Way way = Way::flash;
+  attention::Tiling tiling = {};
+  void* dnn = nullptr;
+
+  Plan() = default;
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+  ~Plan() {
+    if (dnn) dnn_attention_drop(dnn);
+  }
+};
+
+fulcrum_status plan(const fulcrum_kernel* self, const fulcrum_args* args, void** into) {
+  auto plan = std::make_unique<Plan>();
+  plan->element = std::strcmp(self->dtype, "f16") == 0 ? Element::f16 : Element::bf16;
+  const attention::Call call = attention::call_of(*args);
+  const bool split = attention::split_takes(call);
+  if (std::strncmp(self->variant, "split", 5) == 0) {
+    plan->way = split ? Way::split : Way::flash;
+  } else if (std::strncmp(self->variant, "flash", 5) != 0) {
+    plan->way = attention::choose(*args, plan->element);
+    const bool refused =
+        plan->way == Way::dnn &&
+        dnn_attention_plan(args, attention::name_of(plan->element), &plan->dnn).code != FULCRUM_OK;
+    if (refused) plan->way = Way::flash;
+  }
+  if (split) plan->tiling = attention::tiling_for(call);
+  *into = plan.release();
+  return done();
+}
+
+void drop(void* made) { delete static_cast<Plan*>(made); }
+
+fulcrum_status run(const fulcrum_args* args, void* stream, int64_t count) {
+  const auto& plan = *static_cast<const Plan*>(args->plan);
+  if (plan.way == Way::dnn) return dnn_attention_run(args, plan.dnn, stream, count);
+  const attention::Call call = attention::call_of(*args);
+  if (call.batches == 0 || call.heads == 0 || call.queries == 0) return done();
+  if (plan.way == Way::split && attention::split_takes(call))
+    return attention::enqueue_split(call, plan.element, plan.tiling, stream, count);
+  return attention::enqueue_flash(call, plan.element, stream, count);
+}
+
+int has_split(const fulcrum_args* args) { return args->dim[4] == 64 || args->dim[4] == 128; }
+
+fulcrum_kernel entry(const char* variant, Element element, int (*supports)(const fulcrum_args*)) {
+  const bool f16 = element == Element::f16;
+  return fulcrum_kernel{.variant = variant,
+                        .precision = f16 ? "fp16" : "bf16",
+                        .dtype = attention::name_of(element),
+                        .isa = streaming::isa,
+                        .supports = supports,
+                        .plan = plan,
+                        .drop = drop,
+                        .run = run};
+}
+
+std::vector<fulcrum_kernel> all() {
+  std::vector<fulcrum_kernel> kernels = {
+      entry("default", Element::f16, nullptr), entry("bf16", Element::bf16, nullptr),
+      entry("split", Element::f16, has_split), entry("split_bf16", Element::bf16, has_split),
+      entry("flash", Element::f16, nullptr),   entry("flash_bf16", Element::bf16, nullptr)};
+  for (fulcrum_kernel kernel : dnn_attention_kernels()) {
+    // One name, one kernel.
+    if (std::strcmp(kernel.variant, "cudnn") == 0 && std::strcmp(kernel.dtype, "bf16") == 0)
+      kernel.variant = "cudnn_bf16";
+    kernels.push_back(kernel);
+  }
+  return kernels;
+}
+
+}  // namespace
+
+std::span<const fulcrum_kernel> attention() {
+  static const std::vector<fulcrum_kernel> kernels = all();
+  return kernels;
+}
+
+}  // namespace fulcrum::backends::cuda::kernels

@@ -1,0 +1,280 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// conv_entropy_segment on the device: windows slide over the convolution (entropy_window.cuh), and their labels vote in
+// registers as soon as their neighbours are there. Kernels of 3 x 3 are applied on the way (entropy_conv.cuh): one
+// launch. Others, and a range that is the convolution's own, take a launch for the convolution before. A warp's first
+// and last column, and a row above and below it, are labelled only for their neighbours.
+#include <algorithm>
+#include <span>
+
+#include "backends/cuda/conv2d.cuh"
+#include "backends/cuda/entropy_any.cuh"
+#include "backends/cuda/entropy_conv.cuh"
+#include "backends/cuda/entropy_labels.cuh"
+
+namespace fulcrum::backends::cuda::kernels {
+namespace {
+
+using namespace entropy;
+using conv::Conv;
+using streaming::divide_up;
+
+enum Pointer { kX, kK, kOut, kClamped };
+enum Dim { kH, kW, kKh, kKw };
+enum Scalar { kPadY, kPadX, kWindow, kRange, kLo, kHi, kT };
+enum class Bounds { kernel_bound, fixed, image };
+
+/// The range of the convolution of an image with values in [lo, hi], by one thread.
+struct NoteBound {
+  float lo, hi;
+  Totals* totals;
+
+  __device__ void begin(const Conv& c) const {
+    if (blockIdx.x > 0 || threadIdx.x + kWarp != blockDim.x) return;
+    const bool padded = c.pad_y > 0 || c.pad_x > 0;
+    const double a = padded && lo > 0 ? 0.0 : lo, b = padded && hi < 0 ? 0.0 : hi;
+    double low = 0, high = 0;
+    for (std::int64_t i = 0; i < c.kh * c.kw; ++i) {
+      const double with_a = c.k[i] * a, with_b = c.k[i] * b;
+      low += with_b < with_a ? with_b : with_a;
+      high += with_a < with_b ? with_b : with_a;
+    }
+    totals->bins = bins_between(static_cast<float>(low), static_cast<float>(high));
+  }
+  __device__ void take(float) const {}
+  __device__ void end() const {}
+};
+
+/// The extremes of the convolution.
+struct NoteExtremes {
+  Totals* totals;
+  Extremes extremes = {};
+
+  __device__ void begin(const Conv&) const {}
+  __device__ void take(float x) { extremes.take(x); }
+  __device__ void end() const { extremes.give(totals); }
+};
+
+template <int kUnit, class Index>
+__device__ __forceinline__ Strip<Index> strip_of(const LabelJob& job, Index unit) {
+  const auto across = static_cast<Index>(job.across), rows = static_cast<Index>(job.strip_rows);
+  const Index down = unit / across, first = down * rows, h = static_cast<Index>(job.image.h);
+  if (down >= job.strips) return Strip<Index>{};
+  const Index last = min(first + rows, h);
+  return Strip<Index>{
+      unit % across * (kUnit - 2) - 1, max(first - 1, Index{0}), min(last + 1, h), first, last, 1, kUnit - 1};
+}
+
+__device__ __forceinline__ Bins bins_for(const LabelJob& job, const Image&) {
+  return entropy::bins_for(job.range, job.bins, job.totals);
+}
+__device__ __forceinline__ Bins bins_for(const LabelJob& job, const ConvImage& image) {
+  return job.range == Range::given ? job.bins : bound_of(image, job.bins.lo, job.bins.hi);
+}
+
+template <int kSize, int kColumns, class Sum, class Source>
+__global__ void __launch_bounds__(WindowShape<kSize, kColumns>::kThreads, 3)
+    label_strips(LabelJob job, Source image) {
+  using Shape = WindowShape<kSize, kColumns>;
+  extern __shared__ uint4 memory_vectors[];
+  auto* memory = reinterpret_cast<unsigned char*>(memory_vectors);
+  prepare_shared<kSize, kColumns, Sum>(memory, job.table);
+  streaming::follow();
+  __syncthreads();
+  const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+  const auto strip = strip_of<Shape::kUnit, int>(job, static_cast<int>(blockIdx.x) * Shape::kWarps + warp);
+  unsigned clamped = 0;
+  if (strip.first < strip.last) {
+    LabelSink<kSize, kColumns, Sum, int, Source> sink{job,
+                                                      image,
+                                                      strip,
+                                                      strip.column + lane * kColumns,
+                                                      static_cast<int>(job.image.h),
+                                                      static_cast<int>(job.image.w)};
+    clamped = slide_strip<kSize, kColumns, Sum>(image, bins_for(job, image), strip, memory, sink);
+    sink.end();
+  }
+  add_clamped(clamped, job.totals, job.clamped);
+}
+
+__global__ void __launch_bounds__(AnyWindow::kThreads) label_any(LabelJob job) {
+  extern __shared__ uint4 memory_vectors[];
+  for (int i = threadIdx.x; i < kHistogramBytes / 16; i += AnyWindow::kThreads) {
+    memory_vectors[i] = uint4{0, 0, 0, 0};
+  }
+  streaming::follow();
+  __syncthreads();
+  const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+  const auto strip =
+      strip_of<kWarp, std::int64_t>(job, static_cast<std::int64_t>(blockIdx.x) * AnyWindow::kWarps + warp);
+  unsigned clamped = 0;
+  if (strip.first < strip.last) {
+    LabelSink<0, 1, std::int64_t, std::int64_t, Image> sink{
+        job, job.image, strip, strip.column + lane, job.image.h, job.image.w};
+    clamped = slide_any(job.image, bins_for(job, job.image), strip, job.window,
+                        reinterpret_cast<unsigned char*>(memory_vectors), job.table, sink);
+    sink.end();
+  }
+  add_clamped(clamped, job.totals, job.clamped);
+}
+
+struct Call {
+  Conv conv;
+  Bounds bounds;
+  float lo, hi;
+  LabelJob job;
+};
+
+fulcrum_status enqueue_conv(const Call& call, void* stream) {
+  Totals* totals = call.job.totals;
+  if (call.bounds == Bounds::kernel_bound) {
+    return conv::enqueue(call.conv, true, NoteBound{call.lo, call.hi, totals}, stream, 1);
+  }
+  if (call.bounds == Bounds::image) return conv::enqueue(call.conv, true, NoteExtremes{totals}, stream, 1);
+  return conv::enqueue(call.conv, true, conv::NoNote{}, stream, 1);
+}
+
+/// The convolution and what reads it.
+template <class Kernel, class... More>
+fulcrum_status enqueue(Kernel kernel, const streaming::Launch& shape, const Call& call, void* stream,
+                       std::int64_t count, const More&... more) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    FULCRUM_STATUS(enqueue_conv(call, stream));
+    FULCRUM_STATUS(streaming::launch(kernel, shape, stream, 1, call.job, more...));
+  }
+  return done();
+}
+
+streaming::Launch cut(LabelJob& job, int unit, int warps, int per_sm, std::size_t bytes) {
+  job.across = divide_up(job.image.w, unit - 2);
+  job.strip_rows = rows_for(job.image.h, job.across, static_cast<std::int64_t>(per_sm) * warps * device().sms,
+                            std::max(job.window / 2, 4));
+  job.strips = divide_up(job.image.h, job.strip_rows);
+  return streaming::Launch{divide_up(job.across * job.strips, warps), warps * kWarp,
+                           streaming::can_follow(nullptr) != 0, 1, bytes};
+}
+
+template <int kSize, int kColumns, class Source>
+streaming::Launch launch_of(Call& call) {
+  using Shape = WindowShape<kSize, kColumns>;
+  constexpr std::size_t kBytes = Shape::template shared_bytes<int>();
+  constexpr int kPerSm = static_cast<int>(228 * 1024 / (kBytes + 1024 + 64));
+  return cut(call.job, Shape::kUnit, Shape::kWarps, kPerSm, kBytes);
+}
+
+/// kFused: in one launch where that is possible.
+template <int kSize, int kColumns, bool kFused>
+fulcrum_status run_strips(Call call, void* stream, std::int64_t count) {
+  constexpr std::size_t kBytes = WindowShape<kSize, kColumns>::template shared_bytes<int>();
+  const Conv& c = call.conv;
+  if (kFused && c.kh == 3 && c.kw == 3 && call.bounds != Bounds::image && fits_strips(c.h, c.w)) {
+    const auto kernel = label_strips<kSize, kColumns, int, ConvImage>;
+    FULCRUM_STATUS(streaming::allow_shared<kBytes>(kernel));
+    const streaming::Launch shape = launch_of<kSize, kColumns, ConvImage>(call);
+    if (call.bounds == Bounds::kernel_bound) call.job.bins = Bins{call.lo, call.hi, 0};
+    return streaming::launch(kernel, shape, stream, count, call.job,
+                             ConvImage{c.x, c.k, c.h, c.w, c.pad_y, c.pad_x, c.ho, c.wo});
+  }
+  const auto kernel = label_strips<kSize, kColumns, int, Image>;
+  FULCRUM_STATUS(streaming::allow_shared<kBytes>(kernel));
+  const streaming::Launch shape = launch_of<kSize, kColumns, Image>(call);
+  return enqueue(kernel, shape, call, stream, count, call.job.image);
+}
+
+fulcrum_status run_any(Call call, void* stream, std::int64_t count) {
+  FULCRUM_STATUS(streaming::allow_shared<kHistogramBytes>(label_any));
+  const streaming::Launch shape = cut(call.job, kWarp, AnyWindow::kWarps, 3, kHistogramBytes);
+  return enqueue(label_any, shape, call, stream, count);
+}
+
+Conv conv_of(const fulcrum_args& a) {
+  Conv c{.x = a.in<float>(kX),
+         .k = a.in<float>(kK),
+         .y = nullptr,
+         .batch = 1,
+         .h = a.dim[kH],
+         .w = a.dim[kW],
+         .kh = a.dim[kKh],
+         .kw = a.dim[kKw],
+         .stride_y = 1,
+         .stride_x = 1,
+         .pad_y = a.scalar[kPadY].i,
+         .pad_x = a.scalar[kPadX].i};
+  c.ho = conv::output_size(c.h, c.kh, 1, c.pad_y);
+  c.wo = conv::output_size(c.w, c.kw, 1, c.pad_x);
+  return c;
+}
+
+Call call_of(const fulcrum_args& a) {
+  const auto& plan = *static_cast<const Plan*>(a.plan);
+  Call call{.conv = conv_of(a),
+            .bounds = static_cast<Bounds>(a.scalar[kRange].i),
+            .lo = static_cast<float>(a.scalar[kLo].f),
+            .hi = static_cast<float>(a.scalar[kHi].f)};
+  call.conv.y = plan.middle.as<float>();
+  const Range range = call.bounds == Bounds::fixed   ? Range::given
+                      : call.bounds == Bounds::image ? Range::image
+                                                     : Range::first_launch;
+  call.job = LabelJob{.image = {call.conv.y, call.conv.ho, call.conv.wo},
+                      .out = a.out<std::uint8_t>(kOut),
+                      .clamped = a.out<std::int64_t>(kClamped),
+                      .window = static_cast<int>(a.scalar[kWindow].i),
+                      .range = range,
+                      .bins = range == Range::given ? bins_between(call.lo, call.hi) : Bins{},
+                      .thresholds = segment::thresholds_of(a.scalar[kT].f),
+                      .totals = plan.totals.as<Totals>(),
+                      .table = plan.table->memory.as<const std::int64_t>()};
+  return call;
+}
+
+bool is_empty(const fulcrum_args& a) { return a.dim[kH] == 0 || a.dim[kW] == 0; }
+
+template <int kColumns, bool kFused>
+fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
+  if (is_empty(*a)) return done();
+  const Call call = call_of(*a);
+  if (!fits_strips(call.job.image.h, call.job.image.w)) return run_any(call, stream, count);
+  switch (call.job.window) {
+    case 3:
+      return run_strips<3, kColumns, kFused>(call, stream, count);
+    case 8:
+      return run_strips<8, kColumns, kFused>(call, stream, count);
+    case 9:
+      return run_strips<9, kColumns, kFused>(call, stream, count);
+    default:
+      return run_any(call, stream, count);
+  }
+}
+
+fulcrum_status run_default(const fulcrum_args* a, void* stream, std::int64_t count) {
+  const bool small = a->dim[kH] * a->dim[kW] < 4096 * static_cast<std::int64_t>(device().sms);
+  return small ? run<2, true>(a, stream, count) : run<4, true>(a, stream, count);
+}
+
+fulcrum_status plan_of(const fulcrum_kernel*, const fulcrum_args* a, void** plan) {
+  const Conv c = conv_of(*a);
+  return make_plan(a->prepared, is_empty(*a) ? 0 : 4 * c.ho * c.wo, plan);
+}
+
+template <auto kEntry>
+fulcrum_kernel make_kernel(const char* variant) {
+  return fulcrum_kernel{.variant = variant,
+                        .level = 2,
+                        .isa = streaming::isa,
+                        .plan = plan_of,
+                        .drop = drop_plan,
+                        .run = kEntry};
+}
+
+}  // namespace
+
+std::span<const fulcrum_kernel> conv_entropy_segment() {
+  static const fulcrum_kernel kernels[] = {
+      make_kernel<run_default>("default"), make_kernel<run<2, true>>("columns2"),
+      make_kernel<run<4, true>>("columns4"), make_kernel<run<2, false>>("two_launches2"),
+      make_kernel<run<4, false>>("two_launches4")};
+  return kernels;
+}
+
+}  // namespace fulcrum::backends::cuda::kernels

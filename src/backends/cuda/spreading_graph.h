@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Graphs of activation_spreading in the device's memory: laid out and uploaded by the first plan that needs one, shared
+// by all plans over the same graph, gone with the last of them.
+#pragma once
+
+#include <memory>
+
+#include "backends/cuda/runtime.h"
+#include "backends/cuda/spreading_layout.h"
+
+namespace fulcrum::backends::cuda::spreading {
+
+/// What a layout says of its sizes, and where its parts are on the device.
+struct DeviceGraph {
+  std::int64_t long_positions = 0, positions = 0, parts = 0;
+  std::int64_t hub_count = 0, tile_count = 0;
+  std::int64_t most_slice_edges = 0, most_long_edges = 0;  // of one CTA, as what follows
+  std::int32_t most_slices = 0, most_tiles = 0, most_segments = 0;
+  std::int32_t most_tile_edges = 0;  // of one tile
+  Scratch node_of, slices, slice_edges, long_edges, segments, tiles, hubs, slice_begin, tile_begin;
+};
+
+/// Nodes and edges of a prepared graph.
+struct GraphSize {
+  std::int64_t nodes, edges;
+};
+GraphSize size_of(const void* prepared);
+
+/// The graph behind `prepared` (a fulcrum::ops::SpreadingGraph) for so many CTAs.
+fulcrum_status device_graph(const void* prepared, std::int32_t ctas,
+                            std::shared_ptr<const DeviceGraph>* graph);
+
+}  // namespace fulcrum::backends::cuda::spreading

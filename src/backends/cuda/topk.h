@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ways to find the best rows of each query. All of them return the k largest keys made of the scores of cosine.cuh,
+// whose bits depend on a row and a query alone, so that they agree in every bit:
+//   stream  scores every pair and keeps the best in registers (k <= 32) or shared memory,
+//   tensor  finds candidates with tensor cores and a bound on their error, and scores those.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cuda/runtime.h"
+
+namespace fulcrum::backends::cuda::topk {
+
+struct Search {
+  const float* queries = nullptr;
+  const float* rows = nullptr;
+  const float* inverse = nullptr;  // 1 / |row|; null: 1, or computed
+  std::int32_t* ids = nullptr;
+  float* scores = nullptr;
+  std::int64_t query_count = 0, row_count = 0, d = 0;
+  int k = 0;
+  bool known = false;    // the rows' lengths: by `inverse`, or 1
+  bool aligned = false;  // rows and queries lie at multiples of 16 bytes
+};
+
+/// How a streamed search falls into CTAs: groups of queries times chunks of rows.
+struct StreamShape {
+  int queries = 1, rows = 1;  // of a warp at once
+  std::int64_t groups = 0, chunks = 0;
+  int threads = 0;
+  int capacity = 0;  // keys a query in shared memory; 0: they live in registers
+
+  std::size_t list_bytes(int k) const {
+    return chunks > 1 ? static_cast<std::size_t>(groups * queries * chunks * k) * 8 : 0;
+  }
+  std::size_t ticket_bytes() const { return static_cast<std::size_t>(groups) * sizeof(unsigned); }
+};
+StreamShape stream_shape(const Search& search);
+
+/// `lists` and `tickets` of the shape's sizes; tickets are zero between calls.
+fulcrum_status enqueue_stream(const Search& search, const StreamShape& shape, void* lists, unsigned* tickets,
+                              bool programmatic, void* stream, std::int64_t count);
+
+/// How a search by tensor cores falls into CTAs: tiles of queries times chunks of tiles of rows.
+struct TensorShape {
+  int queries = 0;  // of a tile
+  int terms = 1;    // of a score: 1 or, to carry all bits of f32, 3
+  std::int64_t query_tiles = 0, chunks = 0;
+
+  std::int64_t padded_queries() const { return query_tiles * queries; }
+  std::size_t candidate_bytes() const;
+  std::size_t count_bytes() const {
+    return static_cast<std::size_t>(chunks * padded_queries()) * sizeof(int);
+  }
+  std::size_t bound_bytes() const { return static_cast<std::size_t>(padded_queries()) * sizeof(unsigned); }
+};
+inline constexpr int kTileRows = 128;
+inline constexpr int kCandidates = 256;  // of a query in one chunk; a tile may add kTileRows
+inline constexpr int kMostChunks = 512;
+inline constexpr int kTensorMostK = 32;
+inline constexpr std::int64_t kTensorMostD = 1 << 16;  // the bound grows with it
+TensorShape tensor_shape(const Search& search, int terms);
+bool tensor_takes(std::int64_t queries, std::int64_t rows, std::int64_t d, std::int64_t k);
+
+/// `bounds` are zero between calls.
+struct TensorMemory {
+  void* candidates = nullptr;
+  int* counts = nullptr;
+  unsigned* bounds = nullptr;
+};
+fulcrum_status enqueue_tensor_search(const Search& search, const TensorShape& shape,
+                                     const TensorMemory& memory, bool programmatic, void* stream,
+                                     std::int64_t count);
+
+inline std::size_t TensorShape::candidate_bytes() const {
+  return static_cast<std::size_t>(chunks * padded_queries()) * kCandidates * 8;
+}
+
+}  // namespace fulcrum::backends::cuda::topk

@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which streamed kernel serves a search, and its launches.
+#include <algorithm>
+#include <bit>
+
+#include "backends/cuda/topk_stream.cuh"
+
+namespace fulcrum::backends::cuda::topk {
+namespace {
+
+constexpr int kThreads = 256;
+
+/// One streamed kernel of either kind, by the shape and the kind of rows.
+using Kernel = void (*)(Stream);
+
+template <bool kAligned, int kRows, int kQueries>
+Kernel small_kernel(bool known) {
+  return known ? stream_topk<kAligned, kRows, kQueries, false, kThreads>
+               : stream_topk<kAligned, kRows, kQueries, true, kThreads>;
+}
+template <bool kAligned, int kQueries>
+Kernel large_kernel(bool known) {
+  return known ? stream_topk_large<kAligned, kQueries, false> : stream_topk_large<kAligned, kQueries, true>;
+}
+
+Kernel kernel_of(const Search& s, const StreamShape& shape) {
+  if (shape.capacity > 0) {
+    if (shape.queries == 4)
+      return s.aligned ? large_kernel<true, 4>(s.known) : large_kernel<false, 4>(s.known);
+    return s.aligned ? large_kernel<true, 1>(s.known) : large_kernel<false, 1>(s.known);
+  }
+  if (!s.aligned)
+    return shape.queries == 4 ? small_kernel<false, 1, 4>(s.known) : small_kernel<false, 1, 1>(s.known);
+  if (shape.rows == 1)
+    return shape.queries == 4 ? small_kernel<true, 1, 4>(s.known) : small_kernel<true, 1, 1>(s.known);
+  if (shape.queries == 8) return small_kernel<true, 4, 8>(s.known);
+  if (shape.queries == 4) return small_kernel<true, 4, 4>(s.known);
+  return shape.queries == 2 ? small_kernel<true, 4, 2>(s.known) : small_kernel<true, 4, 1>(s.known);
+}
+
+std::size_t shared_bytes(const StreamShape& shape) {
+  return static_cast<std::size_t>(shape.capacity) * shape.queries * sizeof(Key);
+}
+
+/// Queries and rows of a warp: few rows are spread over all SMs, many share what they load.
+void take_tile(const Search& s, StreamShape& shape) {
+  const std::int64_t sms = device().sms;
+  shape.queries = s.query_count >= 4 ? 4 : 1;
+  shape.rows = 1;
+  if (!s.aligned || shape.capacity > 0 || s.row_count < 4) return;
+  if (s.query_count >= 8 && s.query_count * s.row_count >= 256 * sms) {
+    shape.queries = 8, shape.rows = 4;
+  } else if (s.row_count >= 64 * sms) {
+    shape.rows = 4;
+    if (s.query_count < 4) shape.queries = s.query_count >= 2 ? 2 : 1;
+  }
+}
+
+}  // namespace
+
+StreamShape stream_shape(const Search& s) {
+  StreamShape shape{.threads = kThreads};
+  if (s.k > kWarpMost) shape.capacity = 2 * static_cast<int>(std::bit_ceil(static_cast<unsigned>(s.k)));
+  take_tile(s, shape);
+  shape.groups = streaming::divide_up(s.query_count, shape.queries);
+  const std::int64_t warps = shape.threads / 32, tiles = streaming::divide_up(s.row_count, shape.rows);
+  int per_sm = 1;
+  const Kernel kernel = kernel_of(s, shape);
+  if (shape.capacity > 0) (void)streaming::allow_shared<(kMostKeys * 4 * sizeof(Key))>(kernel);
+  if (cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, kernel, shape.threads, shared_bytes(shape)) !=
+          cudaSuccess ||
+      per_sm < 1) {
+    cudaGetLastError();
+    per_sm = 1;
+  }
+  const std::int64_t resident = std::int64_t{per_sm} * device().sms;
+  // Lists of a few tiles each are not worth a merge where the groups occupy the device.
+  const bool alone = tiles <= 4 * warps && 2 * shape.groups >= device().sms;
+  const std::int64_t most = alone ? 1 : streaming::divide_up(tiles, warps);
+  shape.chunks = std::clamp<std::int64_t>(resident / shape.groups, 1, most);
+  return shape;
+}
+
+fulcrum_status enqueue_stream(const Search& s, const StreamShape& shape, void* lists, unsigned* tickets,
+                              bool programmatic, void* stream, std::int64_t count) {
+  const Kernel kernel = kernel_of(s, shape);
+  if (shape.capacity > 0) FULCRUM_STATUS(streaming::allow_shared<(kMostKeys * 4 * sizeof(Key))>(kernel));
+  return streaming::launch(kernel,
+                           streaming::Launch{.ctas = shape.groups * shape.chunks,
+                                             .threads = shape.threads,
+                                             .programmatic = programmatic,
+                                             .shared_bytes = shared_bytes(shape)},
+                           stream, count,
+                           Stream{.search = s,
+                                  .groups = shape.groups,
+                                  .chunks = shape.chunks,
+                                  .lists = static_cast<Key*>(lists),
+                                  .tickets = tickets,
+                                  .capacity = shape.capacity});
+}
+
+}  // namespace fulcrum::backends::cuda::topk

@@ -1,0 +1,232 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows streamed past a few queries: every warp keeps the best it has seen, CTAs merge the lists of their warps, and the
+// last CTA of a group of queries those of all CTAs. Scores never leave the multiprocessor.
+#pragma once
+
+#include "backends/cuda/bulk.cuh"
+#include "backends/cuda/cosine.cuh"
+#include "backends/cuda/topk.h"
+#include "backends/cuda/topk_select.cuh"
+
+namespace fulcrum::backends::cuda::topk {
+
+struct Stream {
+  Search search;
+  std::int64_t groups, chunks;
+  Key* lists;
+  unsigned* tickets;
+  int capacity;
+};
+
+/// Where a warp's rows begin, and how far its tiles lie apart.
+template <int kRows>
+struct Walk {
+  std::int64_t tile, step, tiles;
+
+  __device__ Walk(const Stream& s, std::int64_t chunk, int warp, int warps)
+      : tile(chunk * warps + warp), step(s.chunks * warps), tiles((s.search.row_count + kRows - 1) / kRows) {}
+  __device__ bool more() const { return tile < tiles; }
+  __device__ std::int64_t wanted() const { return tile * kRows; }
+};
+
+/// The first row of a warp's first tile to L2 while the call before is still at work.
+template <bool kAligned>
+__device__ inline void fetch_first_row(const Search& s, std::int64_t row, int lane) {
+  if (kAligned && lane == 0 && row < s.row_count && s.d <= 1 << 14)
+    streaming::fetch_ahead(s.rows + row * s.d, static_cast<unsigned>(s.d) * 4);
+}
+
+/// The best keys of a warp for each of its queries. One query's live in registers, those of several in shared memory,
+/// where a lane sees its own words only.
+template <int kQueries>
+struct WarpLists {
+  Key* own;         // kQueries times 32
+  WarpList single;  // of one query
+  Key worst = 0;    // of query lane % kQueries
+
+  __device__ __forceinline__ void clear(int lane) {
+#pragma unroll
+    for (int j = 0; j < kQueries; ++j) own[j * 32 + lane] = 0;
+  }
+  /// One key a lane, 0 for none; lane l's is of query l % kQueries.
+  __device__ __forceinline__ void offer(Key key, int k, int lane) {
+    unsigned better = __ballot_sync(kAll, key > worst);
+    for (; better != 0; better &= better - 1) {
+      const int source = __ffs(static_cast<int>(better)) - 1, j = source % kQueries;
+      const Key next = __shfl_sync(kAll, key, source);
+      WarpList list = single;
+      if constexpr (kQueries > 1) list = WarpList{own[j * 32 + lane], __shfl_sync(kAll, worst, j)};
+      if (next <= list.worst) continue;
+      list.insert(next, k, lane);
+      if constexpr (kQueries > 1) {
+        own[j * 32 + lane] = list.mine;
+      } else {
+        single = list;
+      }
+      if (lane % kQueries == j) worst = list.worst;
+    }
+  }
+  /// To shared memory, zeros behind the k-th.
+  __device__ __forceinline__ void leave(int k, int lane) {
+    if constexpr (kQueries == 1) own[lane] = single.mine;
+#pragma unroll
+    for (int j = 0; j < kQueries; ++j) {
+      if (lane >= k) own[j * 32 + lane] = 0;
+    }
+  }
+};
+
+/// The lists of a group of queries, which all warps have left in `shared`, over all warps and CTAs to the results.
+template <int kQueries>
+__device__ __forceinline__ void finish_group(const Stream& s, Key* shared, std::int64_t group,
+                                             std::int64_t chunk, std::int64_t query, int lane, int warp,
+                                             int warps) {
+  const int k = s.search.k;
+  Key* ranks = s.lists + group * kQueries * k * s.chunks;
+  __syncthreads();
+  for (int j = warp; j < kQueries; j += warps) {
+    WarpList best;
+    for (int i = 0; i < warps; ++i) best.merge_sorted(shared[(i * kQueries + j) * 32 + lane], k, lane);
+    if (s.chunks > 1) {
+      store_ranks(best.mine, k, lane, ranks + j * k * s.chunks, s.chunks, chunk);
+    } else {
+      write_lane(best.mine, k, lane, s.search.ids + (query + j) * k, s.search.scores + (query + j) * k);
+    }
+  }
+  if (s.chunks == 1 || !is_last_block(s.tickets + group, static_cast<unsigned>(s.chunks))) return;
+  // Several warps share a query where there are enough.
+  const int sharing = warps > kQueries ? warps / kQueries : 1;
+  for (int first = 0; first < kQueries; first += warps / sharing) {
+    const int j = first + warp / sharing, part = warp % sharing;
+    const bool has_query = j < kQueries && warp / sharing < warps / sharing;
+    WarpList best;
+    if (has_query) merge_ranks(best, ranks + j * k * s.chunks, s.chunks, part, sharing, k, lane);
+    shared[warp * 32 + lane] = lane < k ? best.mine : 0;
+    __syncthreads();
+    if (has_query && part == 0) {
+      for (int i = 1; i < sharing; ++i) best.merge_sorted(shared[(warp + i) * 32 + lane], k, lane);
+      write_lane(best.mine, k, lane, s.search.ids + (query + j) * k, s.search.scores + (query + j) * k);
+    }
+    __syncthreads();
+  }
+}
+
+/// CTA number b has queries of group b % groups and rows of chunk b / groups. A group that would pass the end moves back
+/// to the last whole one, whose results are then written twice, with the same bits; so does a tile of rows, but the
+/// rows of the tile before are not offered again.
+template <bool kAligned, int kRows, int kQueries, bool kRowSquares, int kThreads>
+__global__ void __launch_bounds__(kThreads, kQueries <= 2 && kRows > 1 ? 3 : 2) stream_topk(Stream s) {
+  using Tile = cosine::Tile<kAligned, kRows, kQueries, kRowSquares>;
+  __shared__ Key shared[kThreads / 32 * kQueries * 32];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32, k = s.search.k;
+  const std::int64_t group = blockIdx.x % s.groups, chunk = blockIdx.x / s.groups;
+  const std::int64_t query = min(group * kQueries, s.search.query_count - kQueries);
+  Walk<kRows> walk(s, chunk, warp, warps);
+  fetch_first_row<kAligned>(s.search, walk.wanted(), lane);
+  streaming::follow();
+  const float* q = s.search.queries + query * s.search.d;
+  float q_square = 0;
+  if constexpr (!Tile::kQuerySquares)
+    q_square = cosine::square_of_query<kAligned, kQueries>(q, s.search.d, lane);
+  WarpLists<kQueries> lists{shared + warp * kQueries * 32};
+  lists.clear(lane);
+  for (; walk.more(); walk.tile += walk.step) {
+    const std::int64_t wanted = walk.wanted(), row = min(wanted, s.search.row_count - kRows);
+    Tile tile{q, s.search.rows + row * s.search.d, s.search.d, lane};
+    tile.multiply();
+    const float score = tile.score(q_square, s.search.inverse ? s.search.inverse + row : nullptr);
+    const std::int64_t mine = row + lane / kQueries;
+    lists.offer(lane < Tile::kPairs && mine >= wanted ? key_of(score, mine) : 0, k, lane);
+  }
+  lists.leave(k, lane);
+  finish_group<kQueries>(s, shared, group, chunk, query, lane, warp, warps);
+}
+
+/// One query's list to its results.
+__device__ inline void write_block(const BlockList& list, std::int32_t* ids, float* scores) {
+  for (int i = threadIdx.x; i < list.k; i += blockDim.x) {
+    ids[i] = key_row(list.keys[i]);
+    scores[i] = key_score(list.keys[i]);
+  }
+}
+
+/// The lists of all CTAs in `ranks` into `list`, which is empty. A whole pass over the lists without a key that enters
+/// ends it.
+__device__ __forceinline__ void merge_lists(BlockList& list, const Key* ranks, std::int64_t lists) {
+  const std::int64_t all = lists * list.k;
+  const int round = min(list.capacity - list.k, 4 * static_cast<int>(blockDim.x));
+  std::int64_t quiet = 0;
+  for (std::int64_t base = 0; base < all && quiet < lists; base += round) {
+    bool enters = false;
+    for (int i = threadIdx.x; i < round && base + i < all; i += blockDim.x) {
+      const Key key = __ldcg(ranks + base + i);
+      enters |= key > list.worst;
+      list.append(key);
+    }
+    quiet = __syncthreads_or(enters) ? 0 : quiet + round;
+    list.make_room(round);
+  }
+  list.finish();
+}
+
+/// The same for lists that do not fit into registers: one row a warp at a time, the CTA's lists in shared memory.
+template <bool kAligned, int kQueries, bool kRowSquares>
+__global__ void __launch_bounds__(256, 2) stream_topk_large(Stream s) {
+  extern __shared__ __align__(16) char memory[];
+  __shared__ unsigned counts[kQueries];
+  auto* keys = reinterpret_cast<Key*>(memory);
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32, k = s.search.k;
+  const std::int64_t group = blockIdx.x % s.groups, chunk = blockIdx.x / s.groups;
+  const std::int64_t query = min(group * kQueries, s.search.query_count - kQueries);
+  const float* q = s.search.queries + query * s.search.d;
+  streaming::follow();
+  BlockList list[kQueries];
+#pragma unroll
+  for (int j = 0; j < kQueries; ++j) {
+    list[j] = BlockList{keys + j * s.capacity, counts + j, s.capacity, k};
+    list[j].clear();
+  }
+  __syncthreads();
+  const int rounds = (s.capacity - k) / warps;
+  int since = 0;
+  for (std::int64_t base = chunk * warps; base < s.search.row_count; base += s.chunks * warps) {
+    const std::int64_t row = base + warp;
+    if (row < s.search.row_count) {
+      cosine::Tile<kAligned, 1, kQueries, kRowSquares> tile{q, s.search.rows + row * s.search.d, s.search.d,
+                                                            lane};
+      tile.multiply();
+      const float score = tile.score(0, s.search.inverse ? s.search.inverse + row : nullptr);
+#pragma unroll
+      for (int j = 0; j < kQueries; ++j) {
+        if (lane == j) list[j].append(key_of(score, row));
+      }
+    }
+    if (++since < rounds) continue;
+    since = 0;
+#pragma unroll
+    for (int j = 0; j < kQueries; ++j) list[j].make_room(rounds * warps);
+  }
+  Key* ranks = s.lists + group * kQueries * k * s.chunks;
+#pragma unroll
+  for (int j = 0; j < kQueries; ++j) {
+    list[j].finish();
+    std::int32_t* ids = s.search.ids + (query + j) * k;
+    float* scores = s.search.scores + (query + j) * k;
+    if (s.chunks == 1) write_block(list[j], ids, scores);
+    for (int i = threadIdx.x; s.chunks > 1 && i < k; i += blockDim.x)
+      __stcg(ranks + (j * k + i) * s.chunks + chunk, list[j].keys[i]);
+  }
+  if (s.chunks == 1 || !is_last_block(s.tickets + group, static_cast<unsigned>(s.chunks))) return;
+#pragma unroll
+  for (int j = 0; j < kQueries; ++j) {
+    list[j].clear();
+    list[j].worst = 0;
+    __syncthreads();
+    merge_lists(list[j], ranks + j * k * s.chunks, s.chunks);
+    write_block(list[j], s.search.ids + (query + j) * k, s.search.scores + (query + j) * k);
+  }
+}
+
+}  // namespace fulcrum::backends::cuda::topk

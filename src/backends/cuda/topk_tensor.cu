@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Searches by tensor cores: shapes, the bound on their error, launches.
+#include <algorithm>
+
+#include "backends/cuda/topk_candidates.cuh"
+#include "backends/cuda/topk_finish.cuh"
+
+namespace fulcrum::backends::cuda::topk {
+namespace {
+
+constexpr std::int64_t kBatch = 8192;  // queries at once: what candidates take grows with them
+constexpr int kMostShared =
+    std::max({TensorTile<16>::kSharedBytes, TensorTile<64>::kSharedBytes, TensorTile<128>::kSharedBytes});
+using Kernel = void (*)(TensorSearch);
+
+struct Choices {
+  Kernel kernel;
+  int shared_bytes;
+};
+
+template <int kTerms, int kQueries, bool kAligned>
+Choices kernel_for() {
+  return {find_candidates<kTerms, kQueries, kAligned>, TensorTile<kQueries>::kSharedBytes};
+}
+
+Choices kernel_of(const Search& s, const TensorShape& shape) {
+  if (!s.aligned) return kernel_for<3, 64, false>();
+  if (shape.terms == 1) {
+    if (shape.queries == 16) return kernel_for<1, 16, true>();
+    return shape.queries == 64 ? kernel_for<1, 64, true>() : kernel_for<1, 128, true>();
+  }
+  if (shape.queries == 16) return kernel_for<3, 16, true>();
+  return shape.queries == 64 ? kernel_for<3, 64, true>() : kernel_for<3, 128, true>();
+}
+
+/// How far an approximate score may be from the score of cosine.cuh. tf32 drops 13 bits of either factor, three terms
+/// what is below 2^-20; the rest is what sums of D terms in f32 may be off, on both sides, with room to spare.
+float error_of(const Search& s, int terms) {
+  const float products = terms == 1 ? 0x1.02p-9F : 0x1p-17F;
+  return products + static_cast<float>(s.d) * 0x1p-21F;
+}
+
+fulcrum_status allow(const Choices& choices) {
+  FULCRUM_CUDA(cudaFuncSetAttribute(choices.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    choices.shared_bytes));
+  return done();
+}
+
+fulcrum_status launch_finish(const TensorSearch& s, int queries_of_tile, bool programmatic, void* stream) {
+  // Few queries are few CTAs, which then may be large; many should all run at once.
+  const int threads = s.search.query_count <= device().sms ? kFinishMostThreads : 128;
+  const streaming::Launch launch{
+      .ctas = s.search.query_count, .threads = threads, .programmatic = programmatic};
+  if (s.search.aligned) {
+    if (s.search.known)
+      return streaming::launch(finish_search<true, false>, launch, stream, 1, s, queries_of_tile);
+    return streaming::launch(finish_search<true, true>, launch, stream, 1, s, queries_of_tile);
+  }
+  if (s.search.known)
+    return streaming::launch(finish_search<false, false>, launch, stream, 1, s, queries_of_tile);
+  return streaming::launch(finish_search<false, true>, launch, stream, 1, s, queries_of_tile);
+}
+
+}  // namespace
+
+bool tensor_takes(std::int64_t queries, std::int64_t rows, std::int64_t d, std::int64_t k) {
+  return queries > 0 && rows > 0 && d <= kTensorMostD && k <= kTensorMostK &&
+         device().shared_bytes_per_block >= kMostShared;
+}
+
+TensorShape tensor_shape(const Search& s, int terms) {
+  TensorShape shape{.terms = s.aligned ? terms : 3};
+  const std::int64_t queries = std::min(s.query_count, kBatch),
+                     row_tiles = streaming::divide_up(s.row_count, kTileRows);
+  const std::int64_t slots = std::min(2 * device().sms, kMostChunks);
+  shape.queries = 128;
+  if (!s.aligned || s.k > 16 || queries <= 64 || streaming::divide_up(queries, 128) * row_tiles < slots)
+    shape.queries = 64;
+  if (s.aligned && queries <= 32) shape.queries = 16;
+  shape.query_tiles = streaming::divide_up(queries, shape.queries);
+  shape.chunks = std::clamp<std::int64_t>(slots / shape.query_tiles, 1, row_tiles);
+  return shape;
+}
+
+fulcrum_status enqueue_tensor_search(const Search& s, const TensorShape& shape, const TensorMemory& memory,
+                                     bool programmatic, void* stream, std::int64_t count) {
+  const Choices choices = kernel_of(s, shape);
+  FULCRUM_STATUS(allow(choices));
+  for (std::int64_t call = 0; call < count; ++call) {
+    for (std::int64_t first = 0; first < s.query_count; first += kBatch) {
+      TensorSearch part{.search = s,
+                        .chunks = shape.chunks,
+                        .candidates = static_cast<Candidate*>(memory.candidates),
+                        .counts = memory.counts,
+                        .bounds = memory.bounds,
+                        .margin = 2 * error_of(s, shape.terms)};
+      part.search.query_count = std::min(kBatch, s.query_count - first);
+      part.search.queries += first * s.d;
+      part.search.ids += first * s.k;
+      part.search.scores += first * s.k;
+      part.query_tiles = streaming::divide_up(part.search.query_count, shape.queries);
+      FULCRUM_STATUS(
+          streaming::launch(choices.kernel,
+                            streaming::Launch{.ctas = part.query_tiles * shape.chunks,
+                                              .threads = kTensorThreads,
+                                              .programmatic = programmatic,
+                                              .shared_bytes = static_cast<std::size_t>(choices.shared_bytes)},
+                            stream, 1, part));
+      FULCRUM_STATUS(launch_finish(part, shape.queries, programmatic, stream));
+    }
+  }
+  return done();
+}
+
+}  // namespace fulcrum::backends::cuda::topk

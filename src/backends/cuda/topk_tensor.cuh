@@ -1,0 +1,260 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Candidates for the best rows of many queries. CTAs multiply tiles of 128 rows with tiles of queries on tensor cores;
+// products never leave registers. An approximate score is off by `error` at most, so when k rows have at least B, no row
+// below B - 2 error is among the best k by exact scores: B is the k-th largest of the maxima of disjoint groups of rows,
+// and only rows that reach the bound are written down. Rows whose length f32 does not carry are always.
+#pragma once
+
+#include "backends/cuda/cosine.cuh"
+#include "backends/cuda/topk.h"
+#include "backends/cuda/topk_select.cuh"
+
+namespace fulcrum::backends::cuda::topk {
+
+struct Candidate {
+  float product;  // with the query, over the row's length
+  std::int32_t row;
+};
+
+struct TensorSearch {
+  Search search;
+  std::int64_t query_tiles, chunks;
+  Candidate* candidates;  // [chunk][query][kCandidates]
+  int* counts;            // [chunk][query]; more than kCandidates: not all are there
+  unsigned* bounds;       // [query], as order_of(): the best bound of any CTA
+  float margin;           // twice the error of a score
+};
+
+inline constexpr int kDepth = 32;  // terms of a slab: 128 bytes of a row
+inline constexpr int kChunks = 8;  // of 16 bytes in it
+inline constexpr int kTensorThreads = 128;
+
+/// How the four warps share a tile of kTileRows rows and kQueries queries.
+template <int kQueries>
+struct TensorTile {
+  static constexpr int kWarpsDown = kQueries >= 64 ? 2 : 4, kWarpsAlong = 4 / kWarpsDown;
+  static constexpr int kWarpRows = kTileRows / kWarpsDown, kWarpQueries = kQueries / kWarpsAlong;
+  static constexpr int kDown = kWarpRows / 16, kAlong = kWarpQueries / 8;
+  static constexpr int kGroups = kWarpsDown * 8;  // of rows; a thread's rows belong to one
+  // Where a warp's rows are cut in two there are twice as many.
+  static constexpr int kHalves = kQueries == 64 ? 2 : 1, kMaxima = kGroups * kHalves;
+  static constexpr int kStages = kQueries == 128 ? 3 : kQueries == 64 ? 4 : 5;
+  static constexpr int kRowBytes = kTileRows * kDepth * 4, kStageBytes = (kTileRows + kQueries) * kDepth * 4;
+  static constexpr int kPitch = kQueries + 8;  // of the maxima: spreads groups over banks
+  static_assert(kAlong % 2 == 0 && kDown % kHalves == 0);
+
+  struct State {
+    float maxima[kMaxima][kPitch];
+    float inverse[kTileRows];  // 1 / |row|; NaN: unknown
+    float limit[kQueries];     // products above it are no products of finite rows
+    float margin[kQueries];
+    float bound[kQueries];
+    int count[kQueries];
+  };
+  static constexpr int kSharedBytes = kStages * kStageBytes + static_cast<int>(sizeof(State));
+};
+
+__device__ __forceinline__ std::uint32_t shared_of(const void* pointer) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
+}
+/// Bytes from the beginning of a tile's slab. Chunks are permuted so that eight rows of ldmatrix meet all banks.
+__device__ __forceinline__ std::uint32_t slab_offset(int row, int chunk) {
+  return static_cast<std::uint32_t>(row * (kDepth * 4) + ((chunk ^ (row & 7)) << 4));
+}
+/// 16 bytes, or zeros.
+__device__ __forceinline__ void copy_16(std::uint32_t to, const float* from, bool there) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(there ? 16 : 0)
+               : "memory");
+}
+__device__ __forceinline__ void copy_4(std::uint32_t to, const float* from, bool there) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(there ? 4 : 0)
+               : "memory");
+}
+__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int kNewest>
+__device__ __forceinline__ void await_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kNewest) : "memory");
+}
+__device__ __forceinline__ void load_matrices(std::uint32_t (&into)[4], std::uint32_t row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(into[0]), "=r"(into[1]), "=r"(into[2]), "=r"(into[3])
+               : "r"(row)
+               : "memory");
+}
+/// Bits that tf32 does not have are ignored.
+__device__ __forceinline__ void multiply_tf32(float (&sum)[4], const std::uint32_t (&left)[4],
+                                              std::uint32_t right0, std::uint32_t right1) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right0), "r"(right1));
+}
+/// What tf32 leaves of a value.
+__device__ __forceinline__ std::uint32_t rest_of(std::uint32_t bits) {
+  return __float_as_uint(__uint_as_float(bits) - __uint_as_float(bits & 0xFFFFE000u));
+}
+
+/// One matrix's slabs on their way to shared memory: kRows rows from `first` of `count`.
+template <int kRows, bool kAligned>
+struct SlabCopies {
+  static constexpr int kStep = kTensorThreads / kChunks, kCopies = kRows / kStep;
+  const float* all;
+  std::int64_t count, d;
+
+  __device__ __forceinline__ void run(std::uint32_t slab, std::int64_t first, std::int64_t term) const {
+    const int own = static_cast<int>(threadIdx.x) / kChunks, chunk = static_cast<int>(threadIdx.x) % kChunks;
+    const std::int64_t at = term + chunk * 4;
+    const float* from = all + (first + own) * d + at;
+    const std::uint32_t to = slab + slab_offset(own, chunk);
+#pragma unroll
+    for (int i = 0; i < kCopies; ++i) {
+      const bool row_there = first + own + i * kStep < count;
+      if constexpr (kAligned) {
+        const bool there = row_there && at < d;
+        copy_16(to + i * kStep * kDepth * 4, there ? from + i * kStep * d : all, there);
+      } else {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          const bool there = row_there && at + e < d;
+          copy_4(to + i * kStep * kDepth * 4 + e * 4, there ? from + i * kStep * d + e : all, there);
+        }
+      }
+    }
+  }
+};
+
+/// The slabs of a CTA's tiles, one behind the other.
+template <int kQueries, bool kAligned>
+struct Slabs {
+  SlabCopies<kTileRows, kAligned> rows;
+  SlabCopies<kQueries, kAligned> queries;
+  std::int64_t tile, tile_step, query0, term = 0;
+  std::int64_t left;  // slabs
+
+  __device__ __forceinline__ void copy_next(std::uint32_t stage) {
+    if (left > 0) {
+      rows.run(stage, tile * kTileRows, term);
+      queries.run(stage + TensorTile<kQueries>::kRowBytes, query0, term);
+      --left;
+      term += kDepth;
+      if (term >= rows.d) term = 0, tile += tile_step;
+    }
+    commit_copies();  // an empty group keeps the count of those in flight
+  }
+};
+
+template <int kQueries>
+using Sums = float[TensorTile<kQueries>::kDown][TensorTile<kQueries>::kAlong][4];
+
+/// A warp's operands: rows of the tile for one step of eight terms, and queries for two fragments of it. Rows that lie
+/// eight apart have the same permutation of chunks: that of row lane & 7.
+template <int kQueries>
+struct Operands {
+  using Tile = TensorTile<kQueries>;
+  std::uint32_t left_at, right_at;
+  int lane;
+
+  __device__ __forceinline__ Operands(std::uint32_t stage, int warp, int own_lane) : lane(own_lane) {
+    const int row = warp / Tile::kWarpsAlong * Tile::kWarpRows,
+              query = warp % Tile::kWarpsAlong * Tile::kWarpQueries;
+    left_at = stage + (row + (lane & 15)) * (kDepth * 4);
+    right_at = stage + Tile::kRowBytes + (query + (lane & 7) + (lane >> 4) * 8) * (kDepth * 4);
+  }
+  __device__ __forceinline__ void load_left(std::uint32_t (&into)[Tile::kDown][4], int step) const {
+    const std::uint32_t chunk = ((step * 2 + (lane >> 4)) ^ (lane & 7)) << 4;
+#pragma unroll
+    for (int i = 0; i < Tile::kDown; ++i) load_matrices(into[i], left_at + chunk + i * 16 * (kDepth * 4));
+  }
+  __device__ __forceinline__ void load_right(std::uint32_t (&into)[4], int step, int pair) const {
+    const std::uint32_t chunk = ((step * 2 + (lane >> 3 & 1)) ^ (lane & 7)) << 4;
+    load_matrices(into, right_at + chunk + pair * 16 * (kDepth * 4));
+  }
+};
+
+/// Adds the products of a slab. What comes next is loaded before the products of what is there.
+template <int kTerms, int kQueries>
+__device__ __forceinline__ void use_slab(std::uint32_t stage, Sums<kQueries>& sums, int warp, int lane) {
+  using Tile = TensorTile<kQueries>;
+  constexpr int kSteps = kDepth / 8, kPairs = Tile::kAlong / 2;
+  const Operands<kQueries> operands(stage, warp, lane);
+  std::uint32_t left[2][Tile::kDown][4], right[2][4];
+  operands.load_left(left[0], 0);
+  operands.load_right(right[0], 0, 0);
+#pragma unroll
+  for (int step = 0; step < kSteps; ++step) {
+    std::uint32_t rest[kTerms == 3 ? Tile::kDown : 1][4];
+    if constexpr (kTerms == 3) {
+#pragma unroll
+      for (int i = 0; i < Tile::kDown; ++i) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) rest[i][e] = rest_of(left[step % 2][i][e]);
+      }
+    }
+#pragma unroll
+    for (int pair = 0; pair < kPairs; ++pair) {
+      const int now = (step * kPairs + pair) % 2;
+      if (pair + 1 < kPairs) {
+        operands.load_right(right[1 - now], step, pair + 1);
+      } else if (step + 1 < kSteps) {
+        operands.load_right(right[1 - now], step + 1, 0);
+      }
+      if (pair == 0 && step + 1 < kSteps) operands.load_left(left[(step + 1) % 2], step + 1);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const std::uint32_t right0 = right[now][half * 2], right1 = right[now][half * 2 + 1];
+        if constexpr (kTerms == 3) {
+          const std::uint32_t rest0 = rest_of(right0), rest1 = rest_of(right1);
+#pragma unroll
+          for (int i = 0; i < Tile::kDown; ++i)
+            multiply_tf32(sums[i][pair * 2 + half], rest[i], right0, right1);
+#pragma unroll
+          for (int i = 0; i < Tile::kDown; ++i)
+            multiply_tf32(sums[i][pair * 2 + half], left[step % 2][i], rest0, rest1);
+        }
+#pragma unroll
+        for (int i = 0; i < Tile::kDown; ++i)
+          multiply_tf32(sums[i][pair * 2 + half], left[step % 2][i], right0, right1);
+      }
+    }
+  }
+}
+
+/// Adds the squares of one row of a slab.
+__device__ __forceinline__ float add_squares(const char* slab, int row, float sum) {
+  float parts[2] = {sum, 0};
+#pragma unroll
+  for (int chunk = 0; chunk < kChunks; ++chunk) {
+    const float4 x = *reinterpret_cast<const float4*>(slab + slab_offset(row, chunk));
+    parts[chunk % 2] = cosine::add_product(x, x, parts[chunk % 2]);
+  }
+  return parts[0] + parts[1];
+}
+
+/// The k-th largest of kCount values, in registers.
+template <int kCount>
+__device__ __forceinline__ float kth_largest(float (&v)[kCount], int k) {
+#pragma unroll
+  for (int run = 2; run <= kCount; run *= 2) {
+#pragma unroll
+    for (int distance = run / 2; distance > 0; distance /= 2) {
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) {
+        if ((i & distance) != 0) continue;
+        const float a = v[i], b = v[i + distance];
+        const bool descending = (i & run) == 0;
+        v[i] = descending ? fmaxf(a, b) : fminf(a, b);
+        v[i + distance] = descending ? fminf(a, b) : fmaxf(a, b);
+      }
+    }
+  }
+  float result = v[0];
+#pragma unroll
+  for (int i = 1; i < kCount; ++i) {
+    if (i == k - 1) result = v[i];
+  }
+  return result;
+}
+
+}  // namespace fulcrum::backends::cuda::topk

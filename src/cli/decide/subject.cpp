@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// See subject.h.
+#include "cli/decide/subject.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace fulcrum::cli {
+namespace {
+
+constexpr std::string_view kDemo = "memory-recall";
+/// Beside the size itself, for the CPU's curve.
+constexpr double kSmaller[] = {1.0 / 64, 1.0 / 8};
+
+Names shipped_names() {
+  Names names;
+  for (const std::string& name : shipped_suites()) names.push_back(name);
+  return names;
+}
+
+void want(Subject& subject, const model::PlanItem& item, const ops::InputTexts& inputs) {
+  const auto op = ops::find(item.op);
+  if (!op.ok()) return;
+  subject.wants.push_back({*op, item.shape, inputs});
+  const std::string dim = item.dim.empty() ? growing_dim(**op, item.shape) : item.dim;
+  if (dim.empty()) return;
+  const auto size = static_cast<double>(item.shape.dim(dim));
+  for (const double part : kSmaller) {
+    const double n = std::round(size * part);
+    if (n < 1) continue;
+    // Described inputs may depend on the size; smaller calls take drawn ones.
+    if (const auto smaller = resized(**op, item.shape, dim, n)) subject.wants.push_back({*op, *smaller, {}});
+  }
+}
+
+Result<Subject> of_suite(const std::string& name) {
+  FULCRUM_TRY(Suite suite, load_suite(name));
+  const bool shared = std::any_of(suite.rows.begin(), suite.rows.end(),
+                                  [](const SuiteRow& row) { return row.share && !row.op.empty(); });
+  if (!shared) {
+    // A list of kernels and no program: every row counts once, by the time it takes.
+    for (SuiteRow& row : suite.rows) {
+      if (!row.op.empty()) row.share = 0;
+    }
+  }
+  Subject subject;
+  subject.name = suite.name;
+  FULCRUM_TRY(subject.input, model::plan_input_of(suite));
+  subject.equal_calls = !shared;
+  for (const model::PlanItem& item : subject.input.items) {
+    const auto row = std::find_if(suite.rows.begin(), suite.rows.end(),
+                                  [&item](const SuiteRow& one) { return one.name == item.name; });
+    want(subject, item, row == suite.rows.end() ? ops::InputTexts{} : row->inputs);
+  }
+  return subject;
+}
+
+Result<Subject> of_results(const std::string& file) {
+  FULCRUM_TRY(const std::string text, read_file(file));
+  FULCRUM_TRY(const Json json, json_parse(text, file));
+  FULCRUM_CHECK(json_expect_schema(json, "bench", file));
+  Subject subject;
+  subject.name = std::filesystem::path(file).filename().string();
+  FULCRUM_TRY(subject.results, measurements_from_json(json, file));
+  subject.input = model::plan_input_of(subject.results);
+  subject.equal_calls = true;
+  if (subject.input.items.empty()) {
+    return Error{Code::inconclusive, fmt::format("{} has no CPU row to decide about", file),
+                 "measure some: fulcrum bench OP --json FILE"};
+  }
+  subject.input.subject = subject.name;
+  return subject;
+}
+
+/// One call of each: the share of an item is its share of the sum of the best CPU times.
+void share_by_time(const model::Model& model, model::PlanInput& input) {
+  double sum = 0;
+  std::vector<double> seconds(input.items.size(), 0);
+  for (std::size_t i = 0; i < input.items.size(); ++i) {
+    const model::PlanItem& item = input.items[i];
+    const auto call = model::call_of(item.op, item.shape, item.precision);
+    if (!call.ok()) continue;
+    const Prediction best = model.cpu(*call);
+    if (best.valid()) sum += seconds[i] = best.seconds;
+  }
+  for (std::size_t i = 0; i < input.items.size() && sum > 0; ++i) {
+    const double share = seconds[i] / sum;
+    input.items[i].share = Doubtful{.value = share, .low = share, .high = share, .assumed = true};
+  }
+}
+
+}  // namespace
+
+std::vector<Option> subject_options() {
+  return {
+      {.name = "suite",
+       .value = "NAME",
+       .help =
+           "decide about the rows of a suite, shipped or a file such as ./my.json (default: memory-recall)",
+       .choices = shipped_names,
+       .what = "suite",
+       .open = true},
+      {.name = "results",
+       .value = "FILE",
+       .help = "decide about the CPU rows of a document that `fulcrum bench --json FILE` wrote",
+       .kind = Kind::file}};
+}
+
+std::string growing_dim(const ops::Op& op, const Shape& shape) {
+  if (!op.slice_dim.empty() && shape.find(op.slice_dim) != nullptr) return std::string(op.slice_dim);
+  std::string best;
+  std::int64_t most = 0;
+  for (const ops::Slot& slot : op.slots) {
+    if (slot.kind != ops::SlotKind::dim || shape.find(slot.name) == nullptr) continue;
+    if (shape.dim(slot.name) > most) {
+      most = shape.dim(slot.name);
+      best = slot.name;
+    }
+  }
+  return best;
+}
+
+std::optional<Shape> resized(const ops::Op& op, const Shape& shape, std::string_view dim, double n) {
+  Shape other = shape;
+  other.set(dim, static_cast<std::int64_t>(n));
+  // A call on fewer rows than results wanted of it asks for all of them.
+  const auto* k = other.find("k");
+  if (k != nullptr && dim == "N") other.set("k", std::min(other.dim("k"), static_cast<std::int64_t>(n)));
+  auto completed = ops::complete(op, other);
+  if (!completed.ok() || !ops::resolve(op, *completed).ok()) return {};
+  return *std::move(completed);
+}
+
+Result<Subject> subject_of(const Options& options) {
+  if (options.has("suite") && options.has("results")) {
+    return Error{Code::usage, "--suite and --results exclude each other", "give one of them"};
+  }
+  if (options.has("results")) return of_results(options.text("results"));
+  return of_suite(options.has("suite") ? options.text("suite") : std::string(kDemo));
+}
+
+Result<std::vector<Plan>> plans_of(const Subject& subject, const Stock& stock,
+                                   const std::vector<Target>& targets, const Options& options) {
+  std::vector<Plan> plans;
+  const auto decide = [&](const Target* target) -> Status {
+    FULCRUM_TRY(const model::Model model, model_of(stock, target));
+    model::PlanInput input = subject.input;
+    if (subject.equal_calls) share_by_time(model, input);
+    if (options.has("regime")) {
+      FULCRUM_TRY(input.use.regime, parse_enum<Regime>("regime", options.text("regime")));
+    }
+    if (target != nullptr) input.price_per_hour = target->price;
+    plans.push_back(model::plan(model, input));
+    if (subject.equal_calls)
+      plans.back().notes.emplace_back("Nobody said how often each runs: shares are of one call of each.");
+    return {};
+  };
+  for (const Target& target : targets) FULCRUM_CHECK(decide(&target));
+  if (targets.empty()) FULCRUM_CHECK(decide(nullptr));
+  return plans;
+}
+
+}  // namespace fulcrum::cli

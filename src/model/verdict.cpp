@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The verdict of a row: the first test that holds, and the number that decided.
+#include <fmt/format.h>
+#include <fulcrum/model.h>
+
+#include <algorithm>
+
+namespace fulcrum::model {
+namespace {
+
+std::string percent(double share) { return fmt::format("{:.{}f} %", 100 * share, share < 0.0995 ? 1 : 0); }
+
+struct Decision {
+  PlanVerdict verdict;
+  std::string why;
+};
+
+// Where the model would put it: a GPU that does not beat the best CPU leaves it there.
+bool gpu_is_best(const PlanRow& row) {
+  return row.best_gpu.valid() && (!row.best_cpu.valid() || row.best_gpu.seconds < row.best_cpu.seconds);
+}
+
+std::optional<Decision> already_right(const PlanRow& row, const VerdictFacts& facts) {
+  // A share of the ceiling that was only predicted says nothing about the code that runs.
+  if (!row.now.valid() || row.now.grade != Grade::a || row.ceiling_fraction < kNearCeiling ||
+      facts.runs_on_gpu != gpu_is_best(row))
+    return {};
+  return Decision{PlanVerdict::already_right,
+                  fmt::format("runs at {} of its ceiling ({}) where the model would put it",
+                              percent(row.ceiling_fraction), row.bound)};
+}
+
+std::optional<Decision> keep(const PlanRow& row, const VerdictFacts& facts) {
+  const auto because = [](std::string why) { return Decision{PlanVerdict::keep_on_cpu, std::move(why)}; };
+  if (!facts.serial.empty()) return because("never: " + facts.serial);
+  const bool offload = row.action == "offload";
+  if (offload && row.best_gpu.where == "gpu" && !row.best_gpu.missing.empty()) {
+    return because("no prediction: " + row.best_gpu.missing);
+  }
+  using Kind = BreakEven::Kind;
+  if (offload && (row.breakeven.kind == Kind::never || row.breakeven.kind == Kind::indifferent)) {
+    return because(row.breakeven.text);
+  }
+  if (offload && row.best_gpu.valid() && row.best_cpu.valid() && !gpu_is_best(row)) {
+    return because(fmt::format("at this size the best CPU takes {}, the GPU {}",
+                               human_seconds(row.best_cpu.seconds), human_seconds(row.best_gpu.seconds)));
+  }
+  const bool doubtful = row.best_gpu.grade == Grade::d && offload;
+  const double saved = doubtful ? row.saved.low : row.saved.value;
+  if (saved < kLeastSaved) {
+    return because(fmt::format("saves {} of the time{}, below {}", percent(std::max(0.0, saved)),
+                               doubtful ? " at the low end" : "", percent(kLeastSaved)));
+  }
+  return {};
+}
+
+std::optional<Decision> fix_first(const PlanRow& row, const VerdictFacts& facts) {
+  if (row.action == "threads" || row.action == "simd") {
+    return Decision{PlanVerdict::fix_on_cpu_first,
+                    fmt::format("{}x on this CPU saves {} of the time",
+                                fmt::format("{:.3g}", row.speedup.value), percent(row.saved.value))};
+  }
+  if (facts.cpu_fix_rank <= row.rank || facts.cpu_fix_rank <= 0) return {};
+  return Decision{PlanVerdict::fix_on_cpu_first, fmt::format("{} ranks {:.3g}, above {:.3g} for the GPU",
+                                                             facts.cpu_fix, facts.cpu_fix_rank, row.rank)};
+}
+
+std::optional<Decision> measure_first(const PlanRow& row, const VerdictFacts& facts) {
+  const auto because = [](std::string why) { return Decision{PlanVerdict::measure_first, std::move(why)}; };
+  if (row.op.empty() || facts.weak_evidence) {
+    return because(
+        "nothing says that its iterations are independent: name the region, give a second size or an op");
+  }
+  const bool gpu_doubtful = row.best_gpu.valid() && row.best_gpu.grade == Grade::c;
+  if (gpu_doubtful || (row.now.valid() && row.now.grade == Grade::c)) {
+    return because(fmt::format("the {} side is extrapolated (grade C)", gpu_doubtful ? "GPU" : "CPU"));
+  }
+  if (row.speedup.low <= 1) {
+    return because(fmt::format("the gain is {:.2f}x to {:.2f}x: its interval contains 1", row.speedup.low,
+                               row.speedup.high));
+  }
+  return {};
+}
+
+Decision offload(const PlanRow& row, const VerdictFacts& facts) {
+  const std::string flag = row.best_gpu.grade == Grade::d ? "; not measured: from a data sheet" : "";
+  const std::string gain =
+      fmt::format("saves {} of the time, {:.2f}x end to end", percent(row.saved.value), row.end_to_end.value);
+  if (row.share.value < kLeastShare) {
+    return {PlanVerdict::offload_next, fmt::format("share {} is below {}; {}{}", percent(row.share.value),
+                                                   percent(kLeastShare), gain, flag)};
+  }
+  if (facts.needs_others) {
+    return {PlanVerdict::offload_next,
+            fmt::format("pays only with another row's data on the device; {}{}", gain, flag)};
+  }
+  return {PlanVerdict::offload_now, gain + flag};
+}
+
+}  // namespace
+
+void decide(PlanRow& row, const VerdictFacts& facts) {
+  std::optional<Decision> decision = already_right(row, facts);
+  if (!decision) decision = keep(row, facts);
+  if (!decision) decision = fix_first(row, facts);
+  if (!decision) decision = measure_first(row, facts);
+  if (!decision) decision = offload(row, facts);
+  row.verdict = decision->verdict;
+  row.why = std::move(decision->why);
+}
+
+std::string_view budget_status(double low, double high, double budget_seconds) {
+  constexpr double kNear = 0.8;
+  if (!(budget_seconds > 0) || !(low > 0)) return "";
+  if (low > budget_seconds) return "over";
+  if (high > budget_seconds) return "unresolved";
+  return high > kNear * budget_seconds ? "near limit" : "within";
+}
+
+}  // namespace fulcrum::model

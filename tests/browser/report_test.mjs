@@ -1,0 +1,218 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The page in a real browser: node report_test.mjs PAGE [SHOTS]. PAGE is the built page without a report, or one that
+// the program wrote; SHOTS a folder for screenshots. Ends with 0 when everything holds.
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+import { report } from "./fixture.mjs";
+
+const [page_file, shots] = process.argv.slice(2);
+const executablePath = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(
+  (path) => path && existsSync(path),
+);
+if (!executablePath) {
+  console.log("SKIPPED: no Chromium; install the package chromium");
+  process.exit(77);
+}
+
+const folder = mkdtempSync(join(tmpdir(), "fulcrum-page-"));
+if (shots) mkdirSync(shots, { recursive: true });
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
+
+/// A tab with the page in it, and everything that went wrong there.
+async function open(document, options = {}) {
+  const template = readFileSync(page_file, "utf8");
+  const file = join(folder, `page-${Math.random().toString(36).slice(2)}.html`);
+  writeFileSync(file, document ? template.replace("/*REPORT*/", () => JSON.stringify(document).replaceAll("</", "<\\/")) : template);
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const tab = await context.newPage();
+  const problems = [];
+  tab.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
+  tab.on("pageerror", (error) => problems.push(String(error)));
+  tab.on("request", (request) => !/^(file|data|blob):/.test(request.url()) && problems.push(`request ${request.url()}`));
+  tab.on("dialog", (dialog) => (problems.push(`dialog ${dialog.message()}`), dialog.dismiss()));
+  await tab.goto(`file://${file}`);
+  await tab.waitForSelector("main header, main .banner");
+  return { tab, problems, close: () => context.close() };
+}
+
+async function shot(tab, name) {
+  if (shots) await tab.screenshot({ path: join(shots, `${name}.png`), fullPage: true });
+}
+
+/// Every chart is drawn once it was scrolled to.
+async function drawn(tab) {
+  for (const box of await tab.$$(".chart")) {
+    await box.scrollIntoViewIfNeeded();
+    await tab.waitForFunction((one) => one.dataset.drawn === "yes", box);
+  }
+  await tab.evaluate(() => window.scrollTo(0, 0));
+}
+
+const tests = {
+  async "a page without a report says so"() {
+    const { tab, problems, close } = await open(null);
+    if (readFileSync(page_file, "utf8").includes("/*REPORT*/")) {
+      assert.match(await tab.textContent("main"), /no report/);
+    }
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
+  async "every section is there, the verdict first, and nothing is taken for markup"() {
+    const { tab, problems, close } = await open(report(18));
+    await drawn(tab);
+    const ids = await tab.$$eval("main > section", (all) => all.map((one) => one.id));
+    assert.deepEqual(ids, ["verdict", "matrix", "breakeven", "roofline", "ledger", "advice", "measurements", "machine", "commands"]);
+    assert.match(await tab.textContent("#verdict"), /Move cosine to h200: 2\.06x/);
+    assert.match(await tab.textContent("#matrix tbody tr th"), /cosine <b>&/);
+    await shot(tab, "light");
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
+  async "charts hold their points"() {
+    const { tab, problems, close } = await open(report(18));
+    await drawn(tab);
+    const counts = await tab.$$eval(".chart", (all) =>
+      Object.fromEntries(all.map((one) => [one.id, one.chart.getOption().series.map((series) => series.data.length)])),
+    );
+    assert.deepEqual(counts["breakeven-chart"].slice(0, 2), [12, 12]);
+    assert.deepEqual(counts["roofline-chart"].slice(-2), [10, 10]);
+    assert.deepEqual(new Set(counts["ledger-chart"]), new Set([4]));
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
+  async "a hover over a point names it"() {
+    const { tab, problems, close } = await open(report(18));
+    await drawn(tab);
+    const box = await tab.$("#roofline-chart");
+    await box.scrollIntoViewIfNeeded();
+    const at = await box.evaluate((one) => {
+      const series = one.chart.getOption().series.at(-2);
+      return one.chart.convertToPixel({ seriesIndex: one.chart.getOption().series.length - 2 }, series.data[3].value);
+    });
+    const rect = await box.boundingBox();
+    await tab.mouse.move(rect.x + at[0] - 3, rect.y + at[1] - 3);
+    await tab.mouse.move(rect.x + at[0], rect.y + at[1]);
+    await tab.waitForFunction(() => /op 6/.test(document.querySelector("#roofline-chart").textContent));
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
+  async "a heading sorts, a third click restores the program's order"() {
+    const { tab, problems, close } = await open(report(18));
+    const now = () => tab.$$eval("#matrix tbody tr.opens", (all) => all.map((one) => one.children[0].textContent));
+    const first = await now();
+    const heading = tab.locator("#matrix thead button", { hasText: /^now$/ });
+    await heading.click();
+    assert.deepEqual(await now(), first, "rows were made with falling times");
+    await heading.click();
+    assert.deepEqual(await now(), [...first].reverse());
+    assert.equal(await tab.locator("#matrix th[aria-sort=ascending]").count(), 1);
+    await heading.click();
+    assert.deepEqual(await now(), first);
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
+  async "a row opens to its reasons, by mouse and by key"() {
+    const { tab, problems, close } = await open(report(8));
+    const row = tab.locator("#matrix tr.opens").first();
+    await row.click();
+    const detail = tab.locator("#matrix tr.detail").first();
+    assert.match(await detail.textContent(), /best GPU: 10 us .*launch.*hidden behind a longer part.*slower ways: copy/s);
+    await shot(tab, "open");
+    await row.press("Enter");
+    assert.equal(await detail.isVisible(), false);
+    const missing = tab.locator("#matrix tr.opens").nth(6);
+    await missing.click();
+    assert.match(await tab.locator("#matrix tr.detail").nth(6).textContent(), /no number: no fp16 peak/);
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
+  async "another GPU changes the answer and says that it was not measured"() {
+    const { tab, problems, close } = await open(report(8));
+    assert.equal(await tab.locator("#verdict .banner").count(), 0);
+    await tab.locator("#verdict .choice button", { hasText: "l4" }).click();
+    assert.match(await tab.textContent("#verdict"), /Move cosine to l4/);
+    assert.match(await tab.textContent("#verdict .banner"), /predictions/);
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
+  async "the theme follows the system and the button"() {
+    const { tab, problems, close } = await open(report(8), { colorScheme: "dark" });
+    const back = () => tab.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const dark = await back();
+    await drawn(tab);
+    await shot(tab, "dark");
+    await tab.click("#theme");
+    assert.notEqual(await back(), dark);
+    await tab.click("#theme");
+    assert.equal(await back(), dark);
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
+  async "a phone needs no sideways scrolling"() {
+    const { tab, problems, close } = await open(report(8), { viewport: { width: 390, height: 844 }, isMobile: true });
+    await drawn(tab);
+    const width = await tab.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(width <= 390, `the page is ${width} pixels wide`);
+    await shot(tab, "phone");
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
+  async "2,000 rows stay responsive"() {
+    const { tab, problems, close } = await open(report(2000));
+    assert.equal(await tab.locator("#measurements tbody tr").count(), 2000);
+    await tab.locator("#measurements thead button", { hasText: /^time$/ }).click();
+    assert.match(await tab.textContent("#measurements tbody tr"), /2 ms/);
+    await tab.fill("#measurements input[type=search]", "matmul");
+    assert.equal(await tab.locator("#measurements tbody tr").count(), 500);
+    // A tab that hangs would not answer; how long it took is for whoever reads this.
+    const took = await tab.evaluate(() => {
+      const began = performance.now();
+      document.querySelector("#matrix thead button").click();
+      document.body.getBoundingClientRect();
+      return performance.now() - began;
+    });
+    console.log(`    sorting 2,000 matrix rows took ${took.toFixed(0)} ms`);
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
+  async "on paper nothing is cut off"() {
+    const { tab, problems, close } = await open(report(8), { colorScheme: "dark" });
+    await drawn(tab);
+    await tab.emulateMedia({ media: "print" });
+    assert.equal(await tab.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)");
+    const pdf = await tab.pdf({ format: "A4", landscape: true });
+    assert.ok(pdf.length > 10000);
+    if (shots) writeFileSync(join(shots, "paper.pdf"), pdf);
+    assert.deepEqual(problems, []);
+    await close();
+  },
+};
+
+let failed = 0;
+for (const [name, test] of Object.entries(tests)) {
+  try {
+    await test();
+    console.log(`ok    ${name}`);
+  } catch (error) {
+    ++failed;
+    console.log(`FAIL  ${name}\n${error.stack ?? error}`);
+  }
+}
+await browser.close();
+rmSync(folder, { recursive: true });
+process.exit(failed ? 1 : 0);

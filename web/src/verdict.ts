@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The answer, before everything else: what to do, what it gains end to end, against which CPU, and how sure that is.
+import { el } from "./dom";
+import { doubtful, sentence, times } from "./format";
+import type { Plan, Report } from "./types";
+
+function figure(label: string, value: string, note: string): HTMLElement {
+  return el("div", { class: "figure" }, el("b", {}, value), el("span", {}, label), el("small", {}, note));
+}
+
+function tally(plan: Plan): string {
+  const counts = new Map<string, number>();
+  for (const row of plan.rows) counts.set(row.verdict, (counts.get(row.verdict) ?? 0) + 1);
+  return [...counts].map(([verdict, number]) => `${number} ${verdict}`).join(", ");
+}
+
+export function verdict(plan: Plan): HTMLElement {
+  const set = plan.best_set;
+  const figures = el("div", { class: "figures" });
+  if (set && set.rows.length > 0) {
+    figures.append(
+      figure("whole program, moved together", doubtful(set.end_to_end, times), set.rows.join(", ")),
+      figure("the same on the best CPU", doubtful(set.end_to_end_cpu, times), "all cores, SIMD"),
+      figure("what the GPU adds to that", times(set.gpu_adds), "the first divided by the second"),
+    );
+  }
+  const banner = plan.gpu_measured
+    ? null
+    : el(
+        "p",
+        { class: "banner", role: "note" },
+        `Times on ${plan.gpu} are predictions: this device was not measured here. Every one carries a grade.`,
+      );
+  return el(
+    "div",
+    { class: "verdict" },
+    el("p", { class: "answer" }, sentence(plan.verdict)),
+    banner,
+    figures,
+    plan.rows.length ? el("p", { class: "dim" }, `${plan.rows.length} rows: ${tally(plan)}.`) : null,
+    ...(plan.notes ?? []).map((note) => el("p", { class: "dim" }, note)),
+  );
+}
+
+export function heading(report: Report, ...tools: HTMLElement[]): HTMLElement {
+  const cpu = report.machine.topology.model || report.machine.name || "this machine";
+  const gpus = [...report.machine.gpus.map((gpu) => gpu.name), ...report.gpus.map((machine) => machine.id)];
+  const where = `${cpu}, ${report.machine.topology.usable_threads} threads; GPU: ${gpus.length ? gpus.join(", ") : "none"}`;
+  return el(
+    "header",
+    {},
+    el("div", {}, el("h1", {}, report.title), el("p", { class: "dim" }, `${where}. ${report.created_utc}, ${report.program}.`)),
+    el("div", { class: "tools" }, ...tools),
+  );
+}
