@@ -29,16 +29,25 @@ set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
 set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
 
 file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS src/backends/cuda/*.cpp src/backends/cuda/*.cu)
-add_library(fulcrum_cuda MODULE ${cuda_sources})
-target_include_directories(fulcrum_cuda PRIVATE src include ${PROJECT_BINARY_DIR}/include)
-target_include_directories(fulcrum_cuda SYSTEM PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
+# Files named *_90a.cu use instructions that no portable code has, and are compiled for compute capability 9.0 alone.
+set(cuda_90a_sources ${cuda_sources})
+list(FILTER cuda_90a_sources INCLUDE REGEX "_90a\\.cu$")
+list(FILTER cuda_sources EXCLUDE REGEX "_90a\\.cu$")
+add_library(fulcrum_cuda_90a OBJECT ${cuda_90a_sources})
+set_target_properties(fulcrum_cuda_90a PROPERTIES CUDA_ARCHITECTURES 90a-real)
+add_library(fulcrum_cuda MODULE ${cuda_sources} $<TARGET_OBJECTS:fulcrum_cuda_90a>)
 # The flags of the project that nvcc does not know go to the host compiler alone; -fmad=false is -ffp-contract=off of
 # the device: a fused result is asked for by name and only there.
-set_property(TARGET fulcrum_cuda PROPERTY COMPILE_OPTIONS
+foreach(target fulcrum_cuda fulcrum_cuda_90a)
+  target_include_directories(${target} PRIVATE src include ${PROJECT_BINARY_DIR}/include)
+  target_include_directories(${target} SYSTEM PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
+  set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
+                        POSITION_INDEPENDENT_CODE ON)
+endforeach()
+set_property(TARGET fulcrum_cuda fulcrum_cuda_90a PROPERTY COMPILE_OPTIONS
   "$<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off;-Wall;-Wextra;-Wno-missing-field-initializers>"
   "$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-Xcompiler=-ffp-contract=off,-Wall,-Wextra,-Wno-missing-field-initializers,-Wno-pedantic;--expt-relaxed-constexpr>")
 set_target_properties(fulcrum_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/fulcrum
-                      CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON
                       LINKER_LANGUAGE CXX)
 find_library(FULCRUM_CUDART cudart_static HINTS ${CMAKE_CUDA_IMPLICIT_LINK_DIRECTORIES} REQUIRED)
 target_link_libraries(fulcrum_cuda PRIVATE ${FULCRUM_CUDART} Threads::Threads ${CMAKE_DL_LIBS} rt)

@@ -148,7 +148,8 @@ RooflinePoint roofline_point(const Measurement& measurement, const Machine& mach
                              double in_cache_slots = 0);
 /// All roofs of `host` and `gpu` (may be null) and one point a measurement.
 Roofline roofline(const Machine& host, const Machine* gpu, std::span<const Measurement> measurements);
-/// The highest rate of issue slots that one thread, or all, reached on data in its cache; 0: never measured there.
+/// The highest rate of issue slots that one thread reached on data in its second cache, scaled to more threads as the
+/// peaks scale; 0: never measured there, or an op with few slots for each byte.
 double in_cache_slots(std::span<const Cell> cells, const Machine& machine, std::string_view op, int threads);
 
 // Break-even (breakeven.cpp, breakeven_search.cpp).

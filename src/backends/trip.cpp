@@ -26,9 +26,9 @@ Result<std::string> chosen_path(const Backend& backend, std::string_view asked, 
                  "use the regime host or resident"};
   }
   const auto found = std::find_if(paths.begin(), paths.end(), [&](const std::string& path) {
-    return asked.empty() ? path_serves(path, regime) : path == asked;
+    return asked.empty() ? path_serves(path, regime) : path == asked.substr(0, asked.find(':'));
   });
-  if (found != paths.end()) return *found;
+  if (found != paths.end()) return asked.empty() ? *found : std::string(asked);
   return Error{Code::not_found,
                asked.empty() ? fmt::format("the backend {} has no path of the regime {}", backend.name(),
                                            to_string(regime))

@@ -12,6 +12,21 @@
 namespace fulcrum::model {
 namespace {
 
+constexpr double kSlotsPerByte = 1;
+
+// How much more arithmetic so many threads do than one.
+double arithmetic_scaling(const CpuCeilings& cpu, int threads) {
+  if (threads <= 1) return 1;
+  double most = threads;
+  for (const auto& [isa, one] : cpu.flops_one_thread) {
+    const auto all = cpu.flops_all_threads.find(isa);
+    if (all != cpu.flops_all_threads.end() && one.value > 0 && all->second.value > one.value) {
+      most = std::min(most, std::max(1.0, all->second.value / one.value));
+    }
+  }
+  return most;
+}
+
 bool usable(const Measurement& m) {
   return m.quality != Quality::invalid && m.seconds.median > 0 && std::isfinite(m.seconds.median) &&
          !m.op.starts_with("probe_") && m.backend != "peers" && !m.backend.empty();
@@ -56,8 +71,12 @@ void add_host(const Cell& cell, Calibration::State& state) {
   const auto rate = state.in_cache.find(rate_key(cell.call.op, cell.threads));
   const Formula formula = host_formula(
       cell.call, cpu, cell.threads, rate == state.in_cache.end() || scalar ? 0 : rate->second, scalar, true);
-  state.cpu.add(key_of(cell.call, cpu_way(cell.threads, scalar, cell.call.cache)),
-                {features_of(cell.call), formula.parts(), cell.seconds, noise_of(cell)});
+  // Faster than waking the threads takes: the call stayed on one, and says nothing about many.
+  const bool stayed = cell.threads > 1 && cell.seconds < formula.fixed;
+  if (!stayed) {
+    state.cpu.add(key_of(cell.call, cpu_way(cell.threads, scalar, cell.call.cache)),
+                  {features_of(cell.call), formula.parts(), cell.seconds, noise_of(cell)});
+  }
   auto& threads = state.threads[cell.call.op];
   if (!scalar && std::find(threads.begin(), threads.end(), cell.threads) == threads.end()) {
     threads.push_back(cell.threads);
@@ -134,21 +153,20 @@ std::vector<Cell> cells_of(std::span<const Measurement> measurements) {
 }
 
 double in_cache_slots(std::span<const Cell> cells, const Machine& machine, std::string_view op, int threads) {
-  double limit = 0;  // the second cache of the threads together
+  double limit = 0;  // the second cache of one thread
   for (const MemoryLevel& level : machine.cpu.levels) {
-    if (level.name != "L2") continue;
-    limit = static_cast<double>(level.capacity_bytes) *
-            std::max(1, threads / std::max(1, level.shared_by_threads));
+    if (level.name == "L2") limit = static_cast<double>(level.capacity_bytes);
   }
   double best = 0;
   for (const Cell& cell : cells) {
-    if (cell.where != "cpu" || cell.call.op != op || cell.threads != threads || cell.backend == "scalar")
-      continue;
-    if (cell.call.cache != Cache::warm || cell.call.working_set() > limit || cell.call.category == "dense")
-      continue;
-    best = std::max(best, cell.call.work.issue_slots / cell.seconds);
+    const Call& call = cell.call;
+    if (cell.where != "cpu" || call.op != op || cell.threads != 1 || cell.backend == "scalar") continue;
+    if (call.cache != Cache::warm || call.working_set() > limit || call.category == "dense") continue;
+    // Ops with few slots for each byte wait for their cache: their rate there is no rate of arithmetic.
+    if (call.work.issue_slots < kSlotsPerByte * call.work.bytes()) continue;
+    best = std::max(best, call.work.issue_slots / cell.seconds);
   }
-  return best;
+  return best * arithmetic_scaling(machine.cpu, threads);
 }
 
 Formula host_formula(const Call& call, const CpuCeilings& cpu, int threads, double in_cache, bool scalar,

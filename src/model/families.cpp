@@ -12,9 +12,9 @@
 namespace fulcrum::model {
 namespace {
 
-constexpr double kFirstSpread = 0.7;   // of an op's scales about the closed form
-constexpr double kClassSpread = 0.35;  // about those of its class
-constexpr double kForget = 3;  // distance beyond the samples at which 1/e of what is left over remains
+constexpr double kFirstSpread = 0.7;  // of an op's scales about the closed form
+constexpr double kClassSpread = 0.2;  // about those of its class
+constexpr double kForget = 3;         // distance beyond the samples at which 1/e of what is left over remains
 
 template <class T>
 const T* find(const std::map<std::string, T>& map, const std::string& key) {
@@ -161,7 +161,8 @@ Features features_of(const Call& call) {
       least = std::min(least, static_cast<double>(dim));
   }
   const double flops = std::max({1.0, call.work.flops, call.work.issue_slots});
-  return {std::log(flops), std::log(call.working_set()), std::log(std::isfinite(least) ? least : 1.0)};
+  return {std::log(flops), std::log(call.working_set()), std::log(std::isfinite(least) ? least : 1.0),
+          std::log(std::max(1.0, call.outputs))};
 }
 
 Families::Key key_of(const Call& call, std::string way) {

@@ -20,6 +20,7 @@ constexpr double kFloorOfNode = 1.5;
 // this one number the start of it.
 constexpr double kDenseShare = 0.78;
 
+constexpr double kStepOfNode = 0.6;   // a step inside a kernel, against an empty node
 constexpr double kHeldPerSm = 160e3;  // bytes of a row that a CTA keeps in shared memory and registers
 
 constexpr double kSecondsPerStep = 5e-9;  // of K: a dense kernel's loads, barrier and products, once around
@@ -43,10 +44,13 @@ struct Compute {
 // Over tiles a library may take: fewer, larger ones are efficient, more and smaller ones fill the device.
 Compute dense_seconds(const Call& call, const GpuCeilings& gpu, double peak) {
   const auto sms = static_cast<double>(gpu.sms);
+  // Other dense ops (convolutions, attention) are taken as one product with as many outputs and terms.
+  const bool product = call.shape.find("M") && call.shape.find("N") && call.shape.find("K");
   const double side = std::sqrt(std::max(1.0, call.outputs));
-  const double batch = dim_or(call, "B", 1), rows = dim_or(call, "M", side),
-               columns = dim_or(call, "N", side);
-  const double depth = dim_or(call, "K", 64);
+  const double batch = product ? dim_or(call, "B", 1) : 1;
+  const double rows = product ? dim_or(call, "M", side) : side,
+               columns = product ? dim_or(call, "N", side) : side;
+  const double depth = product ? dim_or(call, "K", 64) : std::max(1.0, call.work.flops / (2 * call.outputs));
   Compute best{std::numeric_limits<double>::infinity(), {}};
   for (const Tile& tile : kTiles) {
     const double tiles = batch * std::ceil(rows / tile.rows) * std::ceil(columns / tile.columns);
@@ -93,6 +97,12 @@ double barrier_seconds(const Call& call, const GpuCeilings& gpu, double ctas) {
   return ctas > 1 ? 2 * each : each;
 }
 
+// Steps that wait for the one before: time steps of recurrent ops, hops over a graph.
+double steps_of(const Call& call) {
+  if (call.category == "recurrent") return dim_or(call, "T", 1);
+  return call.category == "graph" ? dim_or(call, "hops", 1) : 1;
+}
+
 }  // namespace
 
 Formula kernel_formula(const Call& call, const GpuCeilings& gpu) {
@@ -117,6 +127,10 @@ Formula kernel_formula(const Call& call, const GpuCeilings& gpu) {
   formula.add_fixed("kernel floor", kFloorOfNode * *node, "an empty kernel and one wait for memory");
   if (const double barriers = barrier_seconds(call, gpu, ctas); barriers > 0) {
     formula.add_fixed("kernel barriers", barriers, "CTAs wait for each other between passes");
+  }
+  if (const double steps = steps_of(call); steps > 1) {
+    formula.add("kernel steps", steps * kStepOfNode * *node,
+                fmt::format("{:.0f} steps, one after the other", steps));
   }
   formula.add("kernel compute", compute.seconds, compute.detail, compute_binds);
   formula.add("kernel memory", memory,

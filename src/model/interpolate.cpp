@@ -119,7 +119,7 @@ Interpolated interpolate_line(const std::vector<LineSample>& line, double x) {
 
 // Gaussian process.
 
-constexpr Features kLength{3, 3, 2};
+constexpr Features kLength{3, 3, 2, 3};
 
 double distance_of(const Features& a, const Features& b) {
   double sum = 0;
@@ -219,18 +219,32 @@ Interpolated class_curve(std::span<const Sample> samples, const Features& at) {
     by_op[s.group].weight += weight;
     by_op[s.group].value += weight * s.value;
   }
-  // An op with nothing near counts less.
-  double weight = 0, value = 0, squares = 0;
+  // The median over ops, not the mean: a class may hold one op that is like no other. An op with nothing near counts
+  // less.
+  std::vector<std::pair<double, double>> ops;  // value, weight
+  double weight = 0;
   for (const auto& [op, sum] : by_op) {
-    const double w = std::min(1.0, sum.weight);
-    weight += w;
-    value += w * sum.value / sum.weight;
+    ops.emplace_back(sum.value / sum.weight, std::min(1.0, sum.weight));
+    weight += ops.back().second;
   }
-  value /= weight;
-  for (const auto& [op, sum] : by_op) {
-    squares += std::min(1.0, sum.weight) * std::pow(sum.value / sum.weight - value, 2);
+  std::sort(ops.begin(), ops.end());
+  // Linear between the middles of neighbours' weights.
+  double value = ops.back().first, below = 0;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const double middle = below + 0.5 * ops[i].second;
+    if (middle >= 0.5 * weight) {
+      value = ops[i].first;
+      if (i > 0) {
+        const double before = below - 0.5 * ops[i - 1].second;
+        value -= (ops[i].first - ops[i - 1].first) * (middle - 0.5 * weight) / (middle - before);
+      }
+      break;
+    }
+    below += ops[i].second;
   }
-  return {.value = value, .sigma = std::hypot(std::sqrt(squares / weight), 0.2), .inside = false};
+  double spread_of_ops = 0;
+  for (const auto& [v, w] : ops) spread_of_ops += w * std::abs(v - value);
+  return {.value = value, .sigma = std::hypot(1.25 * spread_of_ops / weight, 0.2), .inside = false};
 }
 
 }  // namespace fulcrum::model

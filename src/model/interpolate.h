@@ -10,8 +10,8 @@
 
 namespace fulcrum::model {
 
-/// log flops, log bytes, log of the smallest dim.
-using Features = std::array<double, 3>;
+/// log flops, log bytes, log of the smallest dim, log outputs.
+using Features = std::array<double, 4>;
 
 struct Sample {
   Features at{};
@@ -28,7 +28,7 @@ struct Interpolated {
 /// Sizes along one line: linear between neighbours, the nearest value beyond them. Otherwise a Gaussian process with a
 /// Matern 3/2 kernel about the median. At least one sample.
 Interpolated interpolate(std::span<const Sample> samples, const Features& at);
-/// A curve through many ops over log bytes: weighted mean of neighbours, each op alike.
+/// A curve through many ops over log bytes: of each op the mean of what is near, of the ops the median.
 Interpolated class_curve(std::span<const Sample> samples, const Features& at);
 
 }  // namespace fulcrum::model

@@ -54,8 +54,10 @@ void take_cell(Prediction& p, const Cell& cell) {
   p.missing.clear();
 }
 
-bool same_call(const Call& a, const Call& b) {
-  return a.op == b.op && a.shape == b.shape && a.precision == b.precision && a.cache == b.cache;
+// Beyond `cache_bytes` a cold call and a warm one are the same.
+bool same_call(const Call& a, const Call& b, double cache_bytes = INFINITY) {
+  return a.op == b.op && a.shape == b.shape && a.precision == b.precision &&
+         (a.cache == b.cache || a.working_set() > cache_bytes);
 }
 
 const Cell* find_cell(const Calibration& calibration, const Call& call, int threads, bool scalar) {
@@ -70,8 +72,10 @@ const Cell* find_cell(const Calibration& calibration, const Call& call, int thre
 
 const Cell* find_cell(const Calibration& calibration, const Call& call, const GpuUse& use) {
   const Cell* found = nullptr;
+  const auto& gpus = calibration.state().machine.gpus;
+  const double cache = gpus.empty() ? INFINITY : static_cast<double>(gpus.front().l2_bytes);
   for (const Cell& cell : calibration.cells()) {
-    if (cell.where != "gpu" || cell.regime != use.regime || !same_call(cell.call, call)) continue;
+    if (cell.where != "gpu" || cell.regime != use.regime || !same_call(cell.call, call, cache)) continue;
     if (use.regime == Regime::reuse && cell.reuse != use.reuse) continue;
     if (!use.path.empty() && cell.path != use.path) continue;
     if (!found || cell.seconds < found->seconds) found = &cell;
@@ -165,8 +169,12 @@ Prediction Model::cpu(const Call& call) const {
   return best_of(std::move(candidates));
 }
 
-Prediction Model::gpu(const Call& call, const GpuUse& use) const {
+Prediction Model::gpu(const Call& call, const GpuUse& wanted) const {
   const GpuCeilings* device = gpu();
+  GpuUse use = wanted;
+  // These regimes leave the way of their operands to the backend.
+  if (use.path.empty() && use.regime == Regime::reuse) use.path = "auto";
+  if (use.path.empty() && use.regime == Regime::overlapped) use.path = "overlapped";
   const std::string id = gpu_ ? gpu_->id : std::string();
   if (!device) return prediction_of(missing_formula("no GPU profile"), id, "gpu", use.regime, use.path);
   const Calibration::State& state = gpu_calibration_.state();
@@ -196,7 +204,10 @@ Prediction Model::gpu(const Call& call, const GpuUse& use) const {
   Formula formula = gpu_formula(call, *device, use, kernel.formula, kernel.overhead);
   Residual doubt = kernel.residual;
   if (formula.missing.empty()) {
-    const bool resident = use.regime == Regime::resident && state.kernel.has_own(key_of(call, "resident"));
+    // Resident calls are kernel and launch; a factor on their sum counts only where the op has no device time.
+    const bool resident =
+        use.regime == Regime::resident &&
+        (state.kernel.has_own(key_of(call, "resident")) || !state.total.has_own(key_of(call, gpu_way(use))));
     const auto residual =
         resident ? std::nullopt
                  : state.total.at(key_of(call, gpu_way(use)), features_of(call), formula.parts());
@@ -213,6 +224,7 @@ Prediction Model::gpu(const Call& call, const GpuUse& use) const {
   Prediction p = prediction_of(formula, id, "gpu", use.regime,
                                use.path.empty() ? std::string(to_string(use.regime)) : use.path);
   if (use.graph) p.way += " graph";
+  if (use.regime == Regime::reuse) p.way = fmt::format("reuse={}", use.reuse);
   if (!p.missing.empty()) return p;
   const auto& calibrated = state.machine.gpus;
   const bool elsewhere =

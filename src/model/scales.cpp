@@ -11,7 +11,7 @@
 namespace fulcrum::model {
 namespace {
 
-constexpr double kCellSigma = 0.05;  // what repeats of a run differ by
+constexpr double kCellSigma = 0.08;  // what repeats of a run differ by
 constexpr double kHuber = 0.25;      // cells further off count less
 constexpr int kIterations = 25;
 

@@ -256,7 +256,7 @@ Op attention() {
                         "Sq=513,Skv=513,D=64"},
       .edge_shapes = {"B=2,H=3,Sq=33,Skv=70,D=20,layout=bshd,causal=yes",
                       "B=2,H=2,Sq=65,Skv=65,D=64,causal=yes,scale=0.5", "Sq=3,Skv=200,D=8,causal=yes",
-                      "Sq=40,Skv=129,D=256,layout=bshd"},
+                      "Sq=40,Skv=129,D=256,layout=bshd", "H=2,Sq=77,Skv=300,D=64,layout=bshd,causal=yes"},
       .reference_cost = [](const Args& args) { return 6.0 * static_cast<double>(args.dim[kSkv]); },
   };
 }

@@ -72,7 +72,7 @@ std::string cache_text(const Measurement& row) {
 std::string regime_text(const Measurement& row) {
   std::string text(to_string(row.regime));
   if (row.regime == Regime::reuse) text += fmt::format("={}", row.reuse);
-  return row.path.empty() ? text : text + " " + row.path;
+  return row.path.empty() || row.path == text ? text : text + " " + row.path;
 }
 
 /// How the median compares with the best row of the CPU on the same shape. Of medians: no interval stands behind it.

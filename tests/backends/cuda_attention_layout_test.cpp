@@ -142,30 +142,47 @@ TEST_P(Layout, WeightedValuesComeOutAsRunsOfNeighbours) {
   }
 }
 
-TEST_P(Layout, PartsOfRowsDoNotOverlapInTheInbox) {
-  const int parts = 4, rows = 8;
+TEST_P(Layout, RowsSumsAndMaximaOfAPartDoNotOverlap) {
+  const int rows = 8;
   std::set<int> taken;
-  for (int part = 0; part < parts; ++part) {
-    for (int row = 0; row < rows; ++row) {
-      for (int element = 0; element < d(); element += 4) {
-        const int offset = part_offset(part, row, element, d(), rows);
-        EXPECT_EQ(offset % 4, 0);
-        EXPECT_GE(offset, 0);
-        EXPECT_LE(offset + 4, inbox_floats(parts, rows, d()));
-        EXPECT_TRUE(taken.insert(offset).second) << part << ", " << row << ", " << element;
-      }
+  const auto take = [&](int offset, int count) {
+    for (int i = 0; i < count; ++i) EXPECT_TRUE(taken.insert(offset + i).second) << offset + i;
+  };
+  for (int row = 0; row < rows; ++row) {
+    for (int element = 0; element < d(); element += 4) {
+      EXPECT_EQ(part_offset(row, element, rows) % 4, 0);
+      take(part_offset(row, element, rows), 4);
     }
+    EXPECT_EQ(sums_offset(row, d(), rows) % 4, 0);
+    take(sums_offset(row, d(), rows), 4);
+    take(max_offset(row, d(), rows), 1);
+  }
+  EXPECT_GE(*taken.begin(), 0);
+  EXPECT_LT(*taken.rbegin(), part_floats(d(), rows));
+  EXPECT_EQ(part_floats(d(), rows) % 4, 0);
+}
+
+/// Vectors of 16 bytes that eight neighbouring lanes touch together must lie in eight groups of banks.
+template <class Offset>
+void expect_all_banks(const Offset& vector_offset) {
+  for (int first = 0; first < kLanes; first += 8) {
+    std::set<int> banks;
+    for (int lane = first; lane < first + 8; ++lane) banks.insert(vector_offset(lane) % 8);
+    EXPECT_EQ(banks.size(), 8U) << first;
   }
 }
 
-TEST_P(Layout, EightLanesThatWriteTogetherMeetAllBanks) {
-  for (int first = 0; first < kLanes; first += 8) {
-    for (int i = 0; i < kLaneRun; i += 4) {
-      std::set<int> banks;
-      for (int lane = first; lane < first + 8; ++lane)
-        banks.insert(part_offset(0, score_row(lane, 0), run_element(lane, 0, i), d(), kTileRows) / 4 % 8);
-      EXPECT_EQ(banks.size(), 8U) << first << ", " << i;
-    }
+TEST_P(Layout, LanesThatGoToSharedMemoryTogetherMeetAllBanks) {
+  for (int i = 0; i < kLaneRun; i += 4) {
+    expect_all_banks(
+        [&](int lane) { return part_offset(score_row(lane, 0), run_element(lane, 0, i), kTileRows) / 4; });
+  }
+  for (int i = 0; i < d() / 32; ++i) {
+    expect_all_banks([&](int lane) { return score_row(lane, 1) * key_stride(d()) + score_vector(lane, i); });
+  }
+  for (int i = 0; i < 4; ++i) {
+    expect_all_banks(
+        [&](int lane) { return value_row(lane, 1, i) * value_stride(d()) + value_vector(lane, 0); });
   }
 }
 

@@ -43,46 +43,62 @@ Stored with_degrees(const std::vector<std::int32_t>& degrees, unsigned seed) {
   return stored;
 }
 
+template <class Put>
+void put_hub(const Layout& layout, std::int32_t number, const std::vector<float>& parts, const Put& put) {
+  const Hub& hub = layout.hubs[static_cast<std::size_t>(number)];
+  float sum = 0;
+  for (std::int32_t i = 0; i < hub.segments; ++i) sum = sum + parts[static_cast<std::size_t>(hub.first + i)];
+  put(hub.position, sum);
+}
+
 /// The sums of all rows, by node, from the layout; NaN where nobody wrote one.
 std::vector<float> sums_by_layout(const Layout& layout, std::int64_t nodes, const std::vector<float>& x) {
   std::vector<float> passed(layout.node_of.size(), 0.0F), sums(static_cast<std::size_t>(nodes), NAN);
   for (std::size_t p = 0; p < passed.size(); ++p) {
     if (layout.node_of[p] >= 0) passed[p] = x[static_cast<std::size_t>(layout.node_of[p])];
   }
-  const auto term = [&](const Edge& edge) {
-    return edge.source < 0 ? 0.0F : edge.weight * passed[static_cast<std::size_t>(edge.source)];
+  const auto term = [&](std::int64_t edge) {
+    const std::int32_t source = layout.sources[static_cast<std::size_t>(edge)];
+    const float weight = layout.weights[static_cast<std::size_t>(edge)];
+    return source < 0 ? 0.0F : weight * passed[static_cast<std::size_t>(source)];
   };
-  for (std::size_t s = 0; s < layout.slices.size(); ++s) {
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-      const std::int64_t position = layout.long_positions + static_cast<std::int64_t>(s) * kLanes + lane;
-      float sum = 0;
-      for (std::int64_t step = 0; step < layout.slices[s].steps; ++step) {
-        const std::int64_t at = (layout.slices[s].at + step) * kLanes + lane;
-        sum = sum + term(layout.slice_edges[static_cast<std::size_t>(at)]);
+  const auto put = [&](std::int64_t position, float sum) {
+    const std::int32_t node = layout.node_of[static_cast<std::size_t>(position)];
+    if (node >= 0) sums[static_cast<std::size_t>(node)] = sum;
+  };
+  std::vector<float> shared(static_cast<std::size_t>(layout.shared_parts), NAN);
+  for (std::size_t cta = 0; cta + 1 < layout.shares.size(); ++cta) {
+    const Share &first = layout.shares[cta], &end = layout.shares[cta + 1];
+    std::vector<float> parts(static_cast<std::size_t>(layout.most_parts), NAN);
+    for (std::int32_t t = first.tile; t < end.tile; ++t) {
+      const Tile& tile = layout.tiles[static_cast<std::size_t>(t)];
+      for (std::int32_t s = tile.first_slice; s < tile.first_slice + tile.slices; ++s) {
+        const Slice& slice = layout.slices[static_cast<std::size_t>(s)];
+        for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+          float sum = 0;
+          for (std::int64_t step = 0; step < slice.steps; ++step) {
+            sum = sum + term(tile.at + slice.at + step * kLanes + lane);
+          }
+          put(layout.long_positions + std::int64_t{s} * kLanes + lane, sum);
+        }
       }
-      const std::int32_t node = layout.node_of[static_cast<std::size_t>(position)];
-      if (node >= 0) sums[static_cast<std::size_t>(node)] = sum;
+      for (std::int32_t s = tile.first_segment; s < tile.first_segment + tile.segments; ++s) {
+        const Segment& segment = layout.segments[static_cast<std::size_t>(s)];
+        float lane[kLanes] = {};
+        for (std::int32_t e = 0; e < segment.edges; ++e) lane[e % kLanes] += term(tile.at + segment.at + e);
+        for (std::int32_t half = kLanes / 2; half > 0; half /= 2) {
+          for (std::int32_t i = 0; i < half; ++i) lane[i] += lane[i + half];
+        }
+        if (segment.hub == kWhole)
+          put(segment.position, lane[0]);
+        else
+          (segment.hub == kLocal ? parts : shared)[static_cast<std::size_t>(segment.part)] = lane[0];
+      }
     }
+    for (std::int32_t h = first.hub; h < end.hub; ++h) put_hub(layout, h, parts, put);
   }
-  std::vector<float> parts(static_cast<std::size_t>(layout.parts), NAN);
-  for (const Segment& segment : layout.segments) {
-    float lane[kLanes] = {};
-    for (std::int32_t e = 0; e < segment.edges; ++e) {
-      lane[e % kLanes] += term(layout.long_edges[static_cast<std::size_t>(segment.at + e)]);
-    }
-    for (std::int32_t half = kLanes / 2; half > 0; half /= 2) {
-      for (std::int32_t i = 0; i < half; ++i) lane[i] += lane[i + half];
-    }
-    if (segment.part >= 0) parts[static_cast<std::size_t>(segment.part)] = lane[0];
-    sums[static_cast<std::size_t>(layout.node_of[static_cast<std::size_t>(segment.position)])] = lane[0];
-  }
-  for (const Segment& segment : layout.segments) {
-    if (segment.hub < 0) continue;
-    const Hub& hub = layout.hubs[static_cast<std::size_t>(segment.hub)];
-    float sum = 0;
-    for (std::int32_t i = 0; i < hub.segments; ++i)
-      sum = sum + parts[static_cast<std::size_t>(hub.first + i)];
-    sums[static_cast<std::size_t>(layout.node_of[static_cast<std::size_t>(segment.position)])] = sum;
+  for (std::int64_t h = 0; h < layout.shared_hubs; ++h) {
+    put_hub(layout, static_cast<std::int32_t>(layout.first_shared_hub + h), shared, put);
   }
   return sums;
 }
@@ -103,25 +119,37 @@ void expect_bits_of_the_definition(const Stored& stored, std::int32_t ctas) {
   }
 }
 
-/// Tiles of a CTA follow each other in memory and have room; slices and tiles are all dealt out.
+/// Tiles follow each other and have room; segments and slices all belong to one, in order.
 void expect_work_is_dealt(const Layout& layout, std::int32_t ctas) {
-  ASSERT_EQ(layout.slice_begin.size(), static_cast<std::size_t>(ctas) + 1);
-  ASSERT_EQ(layout.tile_begin.size(), static_cast<std::size_t>(ctas) + 1);
-  EXPECT_TRUE(std::is_sorted(layout.slice_begin.begin(), layout.slice_begin.end()));
-  EXPECT_EQ(layout.slice_begin.back(), static_cast<std::int32_t>(layout.slices.size()));
-  EXPECT_EQ(layout.tile_begin.back(), static_cast<std::int32_t>(layout.tiles.size()));
+  ASSERT_EQ(layout.shares.size(), static_cast<std::size_t>(ctas) + 1);
   EXPECT_EQ(layout.positions % kPositionUnit, 0);
-  std::int32_t at = 0, first = 0;
-  for (const Tile& tile : layout.tiles) {
-    EXPECT_EQ(tile.at, at);
-    EXPECT_EQ(tile.first, first);
-    EXPECT_LE(tile.edges, kTileEdges);
-    EXPECT_LE(tile.edges, layout.most_tile_edges);
-    at += tile.edges;
-    first += tile.segments;
+  EXPECT_EQ(layout.shares.back().tile, static_cast<std::int32_t>(layout.tiles.size()));
+  EXPECT_EQ(layout.shares.back().hub, layout.first_shared_hub);
+  std::int32_t segment = 0, slice = 0;
+  for (std::int32_t cta = 0; cta < ctas; ++cta) {
+    const Share &first = layout.shares[static_cast<std::size_t>(cta)],
+                &end = layout.shares[static_cast<std::size_t>(cta) + 1];
+    EXPECT_EQ(first.edge % kEdgeUnit, 0);
+    EXPECT_EQ(first.segment, segment);
+    EXPECT_EQ(first.slice, slice);
+    EXPECT_LE(end.edge - first.edge, layout.most_edges);
+    EXPECT_LE(end.tile - first.tile, layout.most_tiles);
+    std::int64_t at = first.edge;
+    for (std::int32_t t = first.tile; t < end.tile; ++t) {
+      const Tile& tile = layout.tiles[static_cast<std::size_t>(t)];
+      EXPECT_EQ(tile.at, at);
+      EXPECT_EQ(tile.first_segment, segment);
+      EXPECT_EQ(tile.first_slice, slice);
+      EXPECT_LE(tile.edges, std::min(kTileEdges, layout.most_tile_edges));
+      at += tile.edges;
+      segment += tile.segments;
+      slice += tile.slices;
+    }
+    EXPECT_LE(at, end.edge);
+    EXPECT_LT(end.edge - at, kEdgeUnit);
   }
-  EXPECT_EQ(at, static_cast<std::int32_t>(layout.long_edges.size()));
-  EXPECT_EQ(first, static_cast<std::int32_t>(layout.segments.size()));
+  EXPECT_EQ(segment, static_cast<std::int32_t>(layout.segments.size()));
+  EXPECT_EQ(slice, static_cast<std::int32_t>(layout.slices.size()));
 }
 
 TEST(CudaSpreadingLayout, AddsEveryRowInTheOrderOfTheDefinition) {
@@ -162,22 +190,12 @@ TEST(CudaSpreadingLayout, GivesEveryCtaAboutTheSameToDo) {
                                 : static_cast<std::int32_t>(random() % 9);
   }
   const Layout layout = make_layout(with_degrees(degrees, 13).rows(), 132);
-  std::int64_t most = 0, all = 0;
+  std::int64_t most = 0;
   for (std::size_t cta = 0; cta < 132; ++cta) {
-    std::int64_t mine = 0;
-    for (auto s = layout.slice_begin[cta]; s < layout.slice_begin[cta + 1]; ++s) {
-      mine += detail::cost_of(layout.slices[static_cast<std::size_t>(s)]);
-    }
-    for (auto t = layout.tile_begin[cta]; t < layout.tile_begin[cta + 1]; ++t) {
-      const Tile& tile = layout.tiles[static_cast<std::size_t>(t)];
-      for (auto i = tile.first; i < tile.first + tile.segments; ++i) {
-        mine += detail::cost_of(layout.segments[static_cast<std::size_t>(i)]);
-      }
-    }
-    most = std::max(most, mine);
-    all += mine;
+    most = std::max(most, layout.shares[cta + 1].edge - layout.shares[cta].edge);
   }
-  EXPECT_LE(static_cast<double>(most), 1.1 * static_cast<double>(all) / 132);
+  const auto all = static_cast<std::int64_t>(layout.sources.size());
+  EXPECT_LE(static_cast<double>(most), 1.2 * static_cast<double>(all) / 132);
 }
 
 }  // namespace

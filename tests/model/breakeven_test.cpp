@@ -92,6 +92,17 @@ TEST(BreakEven, AMillionElementsOfHostDataLoseTo16ThreadsWhateverOneThreadSays) 
   EXPECT_EQ(honest.text, "never: link 55 GB/s < CPU memory 73 GB/s; wins if resident");
 }
 
+TEST(BreakEven, APathSlowerThanOneThreadNeverWins) {
+  // Pageable copies against one thread of the reference machine.
+  const auto gpu = curve({{1e3, 24e-6}, {1e4, 41e-6}, {1e5, 146e-6}, {1e6, 1150e-6}, {1e7, 11424e-6}});
+  const auto one = curve({{1e3, 0.15e-6}, {1e4, 2.2e-6}, {1e5, 20.7e-6}, {1e6, 530e-6}, {1e7, 5941e-6}});
+  CurveFacts facts;
+  facts.link_share = 0.95;
+  const BreakEven b = breakeven_of(one, gpu, facts);
+  EXPECT_EQ(b.kind, Kind::never);
+  EXPECT_EQ(b.reason, "link");
+}
+
 TEST(BreakEven, EqualSlopesDecideNothing) {
   std::vector<std::pair<double, double>> cpu, gpu;
   for (double n = 1e4; n <= 1e9; n *= 10) {

@@ -10,46 +10,46 @@ namespace {
 
 std::vector<Sample> on_line(const std::vector<std::pair<double, double>>& points) {
   std::vector<Sample> out;
-  for (const auto& [x, y] : points) out.push_back({{x, x, x}, y, 0.01, "op"});
+  for (const auto& [x, y] : points) out.push_back({{x, x, x, x}, y, 0.01, "op"});
   return out;
 }
 
 TEST(Interpolate, GoesThroughItsSamplesAndStraightBetweenThem) {
   const auto samples = on_line({{1, 0.1}, {3, 0.5}, {5, 0.2}});
-  EXPECT_NEAR(interpolate(samples, {3, 3, 3}).value, 0.5, 1e-12);
-  EXPECT_NEAR(interpolate(samples, {2, 2, 2}).value, 0.3, 1e-12);
-  EXPECT_TRUE(interpolate(samples, {2, 2, 2}).inside);
+  EXPECT_NEAR(interpolate(samples, {3, 3, 3, 3}).value, 0.5, 1e-12);
+  EXPECT_NEAR(interpolate(samples, {2, 2, 2, 2}).value, 0.3, 1e-12);
+  EXPECT_TRUE(interpolate(samples, {2, 2, 2, 2}).inside);
 }
 
 TEST(Interpolate, BeyondItsSamplesKeepsTheNearestAndDoubtsMore) {
   const auto samples = on_line({{1, 0.1}, {3, 0.5}, {5, 0.2}});
-  const Interpolated near = interpolate(samples, {6, 6, 6}), far = interpolate(samples, {12, 12, 12});
+  const Interpolated near = interpolate(samples, {6, 6, 6, 6}), far = interpolate(samples, {12, 12, 12, 12});
   EXPECT_NEAR(near.value, 0.2, 1e-12);
   EXPECT_NEAR(far.value, 0.2, 1e-12);
   EXPECT_FALSE(near.inside);
   EXPECT_GT(far.sigma, near.sigma);
-  EXPECT_GT(near.sigma, interpolate(samples, {4.9, 4.9, 4.9}).sigma);
+  EXPECT_GT(near.sigma, interpolate(samples, {4.9, 4.9, 4.9, 4.9}).sigma);
 }
 
 TEST(Interpolate, InSeveralDimsPassesNearItsSamplesAndReturnsToTheMiddleAway) {
   std::vector<Sample> samples;
   for (const double a : {0.0, 4.0}) {
-    for (const double b : {0.0, 4.0}) samples.push_back({{a, b, 1}, 0.1 * a + 0.05 * b, 0.01, "op"});
+    for (const double b : {0.0, 4.0}) samples.push_back({{a, b, 1, 1}, 0.1 * a + 0.05 * b, 0.01, "op"});
   }
   for (const Sample& s : samples) EXPECT_NEAR(interpolate(samples, s.at).value, s.value, 0.02);
-  const Interpolated middle = interpolate(samples, {2, 2, 1});
+  const Interpolated middle = interpolate(samples, {2, 2, 1, 1});
   EXPECT_NEAR(middle.value, 0.3, 0.05);
   EXPECT_TRUE(middle.inside);
-  const Interpolated away = interpolate(samples, {40, -40, 1});
+  const Interpolated away = interpolate(samples, {40, -40, 1, 1});
   EXPECT_NEAR(away.value, 0.3, 0.05);
   EXPECT_FALSE(away.inside);
   EXPECT_GT(away.sigma, middle.sigma);
 }
 
 TEST(Interpolate, AClassCurveCountsEveryOpAlike) {
-  std::vector<Sample> samples(20, {{5, 5, 5}, 1.0, 0, "talkative"});
-  samples.push_back({{5, 5, 5}, 0.0, 0, "quiet"});
-  EXPECT_NEAR(class_curve(samples, {5, 5, 5}).value, 0.5, 1e-6);
+  std::vector<Sample> samples(20, {{5, 5, 5, 5}, 1.0, 0, "talkative"});
+  samples.push_back({{5, 5, 5, 5}, 0.0, 0, "quiet"});
+  EXPECT_NEAR(class_curve(samples, {5, 5, 5, 5}).value, 0.5, 1e-6);
 }
 
 TEST(Cells, AreTheFastestOfTheirKindAndLeaveProbesAndInvalidRowsOut) {
@@ -115,6 +115,27 @@ TEST(Calibration, GradesFollowWhereTheNumberComesFrom) {
   EXPECT_NEAR(other.seconds / closed_form_gpu(call("tanh", "n=200000"), device(), {.path = "copy"}).seconds,
               1.3, 0.1);
   EXPECT_EQ(model.without_cells().gpu(call("relu", "n=100000"), {.path = "copy"}).grade, Grade::b);
+}
+
+TEST(Calibration, FindsTheCellsOfRegimesThatLeaveThePathToTheBackend) {
+  Measurement shared = measurement("relu", "n=1000000", 7e-6, Regime::reuse, "auto");
+  shared.reuse = 16;
+  const std::vector<Measurement> rows{
+      shared, measurement("relu", "n=1000000", 50e-6, Regime::overlapped, "overlapped")};
+  const Model model(desk(), {}, device(), Calibration(device(), rows));
+  const Call c = call("relu", "n=1000000");
+  EXPECT_EQ(model.gpu(c, {.regime = Regime::reuse, .reuse = 16}).seconds, 7e-6);
+  EXPECT_NE(model.gpu(c, {.regime = Regime::reuse, .reuse = 17}).grade, Grade::a);
+  EXPECT_EQ(model.gpu(c, {.regime = Regime::overlapped}).grade, Grade::a);
+}
+
+TEST(Calibration, BeyondTheCacheAColdCellIsThisVeryCell) {
+  Measurement large = measurement("relu", "n=100000000", 200e-6, Regime::resident);
+  Measurement small = measurement("relu", "n=1000000", 20e-6, Regime::resident);
+  large.cache = small.cache = Cache::cold;
+  const Model model(desk(), {}, device(), Calibration(device(), std::vector{large, small}));
+  EXPECT_EQ(model.gpu(call("relu", "n=100000000"), {.regime = Regime::resident}).grade, Grade::a);
+  EXPECT_NE(model.gpu(call("relu", "n=1000000"), {.regime = Regime::resident}).grade, Grade::a);
 }
 
 TEST(Calibration, NeverSnapsToTheNearestSize) {
@@ -189,8 +210,12 @@ TEST(InCacheRate, IsTheComputeRoofOfOpsWithAnExponential) {
   const auto cells = cells_of(rows);
   const double slots = in_cache_slots(cells, desk(), "sigmoid", 1);
   EXPECT_NEAR(slots, rows[0].work.issue_slots / 10e-6, 1);
-  EXPECT_EQ(in_cache_slots(cells, desk(), "sigmoid", 4), 0);
+  EXPECT_NEAR(in_cache_slots(cells, desk(), "sigmoid", 4), 4 * slots, 1);
+  EXPECT_NEAR(in_cache_slots(cells, desk(), "sigmoid", 16), 10 * slots, 1);  // as the peaks scale
   EXPECT_EQ(in_cache_slots(cells, desk(), "tanh", 1), 0);
+  // One slot for every 8 bytes: its rate in a cache is the cache's.
+  const auto plain = cells_of(std::vector{measurement("relu", "n=10000", 10e-6)});
+  EXPECT_EQ(in_cache_slots(plain, desk(), "relu", 1), 0);
   const Model model(desk(), Calibration(desk(), rows), {}, {});
   const Prediction p = model.cpu(call("sigmoid", "n=20000"));
   EXPECT_EQ(p.bound, "compute");

@@ -109,7 +109,7 @@ TEST(PlanText, ExplainsTheTermsInMicrosecondsAndTheLosers) {
   EXPECT_NE(text.find("2.000"), std::string::npos) << text;
   EXPECT_NE(text.find("hidden behind a longer part"), std::string::npos);
   EXPECT_NE(text.find("slower ways: copy 20.0 us"), std::string::npos) << text;
-  EXPECT_NE(text.find("frequency 1 (assumed)"), std::string::npos) << text;
+  EXPECT_NE(text.find("frequency 1.00 (assumed)"), std::string::npos) << text;
   EXPECT_NE(text.find("link 55 GB/s < CPU memory 73 GB/s"), std::string::npos);
 }
 

@@ -90,7 +90,8 @@ function option(b: BreakEven, c: Colours, narrow: boolean): EChartsOption {
 const title = (b: BreakEven) => `${b.op}, ${b.regime}${b.reuse && b.reuse > 1 ? `, ${b.reuse} calls a transfer` : ""}, ${b.machine}`;
 
 export function breakevens(list: BreakEven[]): HTMLElement | null {
-  const drawable = list.filter((b) => b.cpu.length > 1 && b.gpu.length > 1);
+  const crossing = (b: BreakEven) => (b.kind === "at" ? 0 : 1); // curves that cross say most
+  const drawable = list.filter((b) => b.cpu.length > 1 && b.gpu.length > 1).sort((a, b) => crossing(a) - crossing(b));
   if (drawable.length === 0) return null;
   const draw = (b: BreakEven): Draw => (c, narrow) => option(b, c, narrow);
   const text = el("p", { class: "answer small", id: "breakeven-text" });

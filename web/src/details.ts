@@ -7,10 +7,28 @@ import { bytes, flops, percent, rate, seconds, shape } from "./format";
 import { table } from "./table";
 import type { Machine, Measurement, Quantity, Report } from "./types";
 
+/// One item a kind of doubt; the rows it concerns open below it.
 export function advice(report: Report): HTMLElement | null {
   if (report.advice.length === 0) return null;
-  const items = report.advice.map((one) =>
-    el("li", {}, el("b", {}, one.row), " ", el("span", { class: "flag" }, one.flag), ` ${one.text}`),
+  const groups = new Map<string, { text: string; rows: string[] }>();
+  for (const one of report.advice) {
+    const group = groups.get(one.flag) ?? { text: one.text, rows: [] };
+    group.rows.push(one.row);
+    groups.set(one.flag, group);
+  }
+  const items = [...groups].map(([flag, { text, rows }]) =>
+    el(
+      "li",
+      {},
+      el("span", { class: "flag" }, flag),
+      ` ${text}`,
+      el(
+        "details",
+        {},
+        el("summary", {}, rows.length === 1 ? "1 row" : `${rows.length} rows`),
+        ...rows.map((row) => el("div", { class: "dim" }, row)),
+      ),
+    ),
   );
   return section("advice", "Look at these before you trust them", "", el("ul", { class: "advice" }, ...items));
 }

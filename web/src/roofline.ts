@@ -44,8 +44,7 @@ function dots(points: RooflinePoint[], where: string, colour: string): SeriesOpt
   };
 }
 
-function option(report: Report, c: Colours, narrow: boolean): EChartsOption {
-  const { roofs, points } = report.roofline;
+function option(roofs: Roof[], points: RooflinePoint[], c: Colours, narrow: boolean): EChartsOption {
   const intensities = points.map((p) => p.intensity).filter((x) => x > 0);
   const low = Math.min(0.01, ...intensities) / 1.5;
   const high = Math.max(1000, ...intensities) * 1.5;
@@ -76,11 +75,22 @@ function option(report: Report, c: Colours, narrow: boolean): EChartsOption {
   };
 }
 
+/// The roofs that bind: of the CPU those of all threads and of its best instruction set.
+function binding(roofs: Roof[]): Roof[] {
+  const peak = Math.max(0, ...roofs.filter((roof) => roof.where === "cpu").map((roof) => roof.flops_per_second ?? 0));
+  return roofs.filter((roof) => {
+    if (roof.where !== "cpu") return true;
+    if (roof.bytes_per_second) return !/, 1 thread$/.test(roof.name);
+    return (roof.flops_per_second ?? 0) >= peak;
+  });
+}
+
 export function roofline(report: Report): HTMLElement | null {
-  const { roofs, points } = report.roofline;
+  const { points } = report.roofline;
+  const roofs = binding(report.roofline.roofs);
   if (points.length === 0) return null;
   const names = roofs.map((roof) => `${roof.name} ${roof.bytes_per_second ? rate(roof.bytes_per_second) : flops(roof.flops_per_second ?? 0)}`);
-  const picture = chart("roofline-chart", `roofline of ${points.length} measurements`, (c, narrow) => option(report, c, narrow), 440);
+  const picture = chart("roofline-chart", `roofline of ${points.length} measurements`, (c, narrow) => option(roofs, points, c, narrow), 440);
   return section(
     "roofline",
     "How near to the limit",

@@ -3,11 +3,18 @@
 //
 // The answer, before everything else: what to do, what it gains end to end, against which CPU, and how sure that is.
 import { el } from "./dom";
-import { doubtful, sentence, times } from "./format";
-import type { Plan, Report } from "./types";
+import { sentence, times } from "./format";
+import type { Doubtful, Plan, Report } from "./types";
 
 function figure(label: string, value: string, note: string): HTMLElement {
   return el("div", { class: "figure" }, el("b", {}, value), el("span", {}, label), el("small", {}, note));
+}
+
+/// The value large, its interval and where it comes from small.
+function doubtfulFigure(label: string, d: Doubtful, note: string): HTMLElement {
+  const range = d.high > d.low ? `${times(d.low)} to ${times(d.high)}; ` : "";
+  const assumed = d.assumed ? " Rests on shares that nobody measured." : "";
+  return figure(label, times(d.value), `${range}${note}.${assumed}`);
 }
 
 function tally(plan: Plan): string {
@@ -21,8 +28,8 @@ export function verdict(plan: Plan): HTMLElement {
   const figures = el("div", { class: "figures" });
   if (set && set.rows.length > 0) {
     figures.append(
-      figure("whole program, moved together", doubtful(set.end_to_end, times), set.rows.join(", ")),
-      figure("the same on the best CPU", doubtful(set.end_to_end_cpu, times), "all cores, SIMD"),
+      doubtfulFigure("whole program, moved together", set.end_to_end, set.rows.join(", ")),
+      doubtfulFigure("the same on the best CPU", set.end_to_end_cpu, "all cores, SIMD"),
       figure("what the GPU adds to that", times(set.gpu_adds), "the first divided by the second"),
     );
   }

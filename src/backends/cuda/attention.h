@@ -9,6 +9,7 @@
 #include <cuda_runtime.h>
 #include <fulcrum/abi.h>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace fulcrum::backends::cuda::attention {
@@ -37,9 +38,12 @@ Call call_of(const fulcrum_args& args);
 /// cluster share their keys, of which a warp takes `step` at a time. All are powers of two.
 struct Tiling {
   int tiles, step, row_warps, key_warps, cluster;
+  bool staged = false;  // keys come through shared memory: one warp a row, no cluster
 
   int rows() const { return 16 * tiles * row_warps; }
-  int threads() const { return 32 * row_warps * key_warps; }
+  int multiplying() const { return 32 * row_warps * key_warps; }
+  /// Warps that only merge are added until there is a thread for each four elements that a CTA finishes, or 256.
+  int threads(int d) const { return std::max(multiplying(), std::min(256, rows() / cluster * d / 4)); }
   int parts() const { return key_warps * cluster; }
 };
 
@@ -49,6 +53,10 @@ bool split_takes(const Call& call);
 Tiling tiling_for(const Call& call);
 fulcrum_status enqueue_split(const Call& call, Element element, const Tiling& tiling, void* stream,
                              int64_t count);
+/// The same with all keys of a head in the shared memory of a CTA, where they fit.
+bool staged_takes(const Call& call, const Tiling& tiling);
+fulcrum_status enqueue_staged(const Call& call, Element element, const Tiling& tiling, void* stream,
+                              int64_t count);
 fulcrum_status enqueue_flash(const Call& call, Element element, void* stream, int64_t count);
 
 }  // namespace fulcrum::backends::cuda::attention

@@ -160,7 +160,8 @@ __global__ void __launch_bounds__(kThreads)
       use_slab<kD>(warp, slabs + stage * S::kSize, call, static_cast<int>(max(min(left, kFar), -kFar)),
                    static_cast<int>(max(min(most, kFar), -kFar)), key == 0);
     }
-    warp.finish();
+    warp.check_finite();
+    warp.share_sums();
     write_rows<kElement, kD, kWhole>(call, warp, call.o + queries,
                                      call.lse ? call.lse + pair * call.queries : nullptr, row0);
   }

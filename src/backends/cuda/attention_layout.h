@@ -39,14 +39,20 @@ constexpr int run_product(int i) { return i % 8; }
 constexpr int run_number(int i, int r) { return i / 8 + 2 * r; }
 constexpr int run_element(int lane, int h, int i) { return h * 64 + lane % 4 * kLaneRun + i; }
 
-/// Parts of rows on their way between warps: 64 floats are four runs with a gap of 4 behind each, so that eight lanes
-/// that write together meet all banks.
+/// A part of `rows` rows on its way between warps. 64 floats are four runs with a gap of 4 behind each, so that eight
+/// lanes that write together meet all banks; behind the rows come the sums of each row's four lanes and the maxima.
 inline constexpr int kRunFloats = kLaneRun + 4, kRowFloats = 4 * kRunFloats;
-/// Of element `element` (a multiple of 4) of a row of d, in the inbox of a CTA that finishes `rows` rows.
-constexpr int part_offset(int part, int row, int element, int d, int rows) {
-  return ((part * (d / 64) + element / 64) * rows + row) * kRowFloats + element % 64 / kLaneRun * kRunFloats +
-         element % kLaneRun;
+/// Of element `element` (a multiple of 4) of a row of d.
+constexpr int part_offset(int row, int element, int rows) {
+  return (element / 64 * rows + row) * kRowFloats + element % 64 / kLaneRun * kRunFloats + element % kLaneRun;
 }
-constexpr int inbox_floats(int parts, int rows, int d) { return parts * rows * (d / 64) * kRowFloats; }
+constexpr int sums_offset(int row, int d, int rows) { return d / 64 * rows * kRowFloats + row * 4; }
+constexpr int max_offset(int row, int d, int rows) { return sums_offset(rows, d, rows) + row; }
+/// Whole vectors of 16 bytes.
+constexpr int part_floats(int d, int rows) { return (max_offset(rows, d, rows) + 3) / 4 * 4; }
+
+/// Rows of keys and values in shared memory, in vectors of 16 bytes: strides that let the lanes of a load hit all banks.
+constexpr int key_stride(int d) { return d / 8 + 4; }
+constexpr int value_stride(int d) { return d / 8 + 1; }
 
 }  // namespace fulcrum::backends::cuda::attention

@@ -3,186 +3,96 @@
 //
 // See attention.h. Every load of a warp is under way before the first product, straight into registers. Warps push
 // maximum, sum and unnormalised O into the shared memory of the CTA that finishes the row, in one barrier of the
-// cluster; nobody reads another CTA's memory, so a CTA that is done may go.
+// cluster; nobody reads another CTA's memory, so a CTA that is done may go. What counts is the number of instructions
+// between the loads and the stores, since a multiprocessor has few warps to hide them behind.
 #include <algorithm>
-#include <limits>
 
-#include "backends/cuda/attention_warp.cuh"
+#include "backends/cuda/attention_parts.cuh"
 #include "backends/cuda/fold.cuh"
 #include "backends/cuda/streaming.cuh"
 
 namespace fulcrum::backends::cuda::attention {
 namespace {
 
-constexpr int kMostParts = 16;
+/// Shared memory of a CTA of the cluster, this one or another.
+struct Remote {
+  uint32_t offset = 0;  // from this CTA's address of a place to that one's
 
-/// Rows of all parts of the queries that this CTA finishes, and their maxima and sums.
-template <int kD>
-struct Inbox {
-  float* memory;
-  int rows, parts;
-
-  __device__ float* at(int part, int row, int element) const {
-    return memory + part_offset(part, row, element, kD, rows);
+  __device__ Remote(int cta, const float* memory) {
+#if __CUDA_ARCH__ >= 900
+    const auto here = static_cast<uint32_t>(__cvta_generic_to_shared(memory));
+    uint32_t there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(cta));
+    offset = there - here;
+#endif
   }
-  __device__ float2* state(int part, int row) const {
-    return reinterpret_cast<float2*>(memory + inbox_floats(parts, rows, kD)) + part * rows + row;
+  __device__ uint32_t of(const float* here) const {
+    return offset + static_cast<uint32_t>(__cvta_generic_to_shared(here));
   }
+#if __CUDA_ARCH__ >= 900
+  __device__ __forceinline__ void put(float* here, float a, float b, float c, float d) const {
+    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};"
+                 :
+                 : "r"(of(here)), "f"(a), "f"(b), "f"(c), "f"(d)
+                 : "memory");
+  }
+  __device__ __forceinline__ void put(float* here, float value) const {
+    asm volatile("st.shared::cluster.f32 [%0], %1;" : : "r"(of(here)), "f"(value) : "memory");
+  }
+#else
+  __device__ void put(float*, float, float, float, float) const {}
+  __device__ void put(float*, float) const {}
+#endif
+};
+/// The keys [begin, end) of a head, and which of them a row sees.
+struct Range {
+  const uint16_t *k, *v;
+  uint32_t row_elements;
+  int begin, end, last;  // `last` of the head
+  int row0, shown;  // the warp's first query; keys that query 0 sees: far more than there are without a mask
 };
 
-__device__ __forceinline__ void store4(float* to, float a, float b, float c, float d) {
-  *reinterpret_cast<float4*>(to) = make_float4(a, b, c, d);
-}
-#if __CUDA_ARCH__ >= 900
-__device__ __forceinline__ uint32_t address_in(int cta, const void* here) {
-  uint32_t there;
-  asm("mapa.shared::cluster.u32 %0, %1, %2;"
-      : "=r"(there)
-      : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(here))), "r"(cta));
-  return there;
-}
-__device__ __forceinline__ void push4(uint32_t to, float a, float b, float c, float d) {
-  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};"
-               :
-               : "r"(to), "f"(a), "f"(b), "f"(c), "f"(d)
-               : "memory");
-}
-__device__ __forceinline__ void push2(uint32_t to, float a, float b) {
-  asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" : : "r"(to), "f"(a), "f"(b) : "memory");
-}
-#endif
-
-/// Row g + 8 r of tile t as part `part` of row `row` of the inbox of `cta`.
-template <int kD, class Rows>
-__device__ __forceinline__ void push_row(const Inbox<kD>& inbox, const Rows& warp, int t, int r, int part,
-                                         int row, int cta, bool is_alone) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll
-  for (int h = 0; h < kD / 64; ++h) {
-    float* to = inbox.at(part, row, run_element(lane, h, 0));
-#pragma unroll
-    for (int i = 0; i < kLaneRun; i += 4) {
-      const float x = warp.output(t, r, h, i), y = warp.output(t, r, h, i + 1);
-      const float z = warp.output(t, r, h, i + 2), w = warp.output(t, r, h, i + 3);
-#if __CUDA_ARCH__ >= 900
-      if (!is_alone) {
-        push4(address_in(cta, to) + static_cast<uint32_t>(i * sizeof(float)), x, y, z, w);
-        continue;
-      }
-#endif
-      store4(to + i, x, y, z, w);
-    }
-  }
-  if (lane % 4 != 0) return;
-  float2* state = inbox.state(part, row);
-#if __CUDA_ARCH__ >= 900
-  if (!is_alone) {
-    push2(address_in(cta, state), warp.max[t][r], warp.sum[t][r]);
-    return;
-  }
-#endif
-  *state = make_float2(warp.max[t][r], warp.sum[t][r]);
-}
-
-struct Place {
-  int64_t batch, head;
-  int64_t row;  // the first query that this CTA finishes
-};
-
-/// Merges the parts of each row in their order and writes it.
-template <Element kElement, int kD, int kParts>
-__device__ __forceinline__ void merge(const Call& call, const Inbox<kD>& inbox, const Place& place) {
-  constexpr int kQuads = kD / 4;
-  for (int unit = static_cast<int>(threadIdx.x); unit < inbox.rows * kQuads;
-       unit += static_cast<int>(blockDim.x)) {
-    const int row = unit / kQuads, quad = unit % kQuads;
-    float2 state[kParts];
-    float4 part[kParts];
-#pragma unroll
-    for (int p = 0; p < kParts; ++p) state[p] = *inbox.state(p, row);
-#pragma unroll
-    for (int p = 0; p < kParts; ++p) part[p] = *reinterpret_cast<const float4*>(inbox.at(p, row, quad * 4));
-    float max = state[0].x;
-#pragma unroll
-    for (int p = 1; p < kParts; ++p) max = fmaxf(max, state[p].x);
-    const float shift = max == -INFINITY ? 0 : max;
-    float4 o = {};
-    float sum = 0;
-#pragma unroll
-    for (int p = 0; p < kParts; ++p) {
-      const float factor = exp2_of(state[p].x - shift);
-      sum = fmaf(factor, state[p].y, sum);
-      o.x = fmaf(factor, part[p].x, o.x);
-      o.y = fmaf(factor, part[p].y, o.y);
-      o.z = fmaf(factor, part[p].z, o.z);
-      o.w = fmaf(factor, part[p].w, o.w);
-    }
-    const int64_t query = place.row + row;
-    if (query >= call.queries) continue;
-    const float inverse = inverse_of(sum);
-    uint16_t* to = call.o + place.batch * call.of_queries.batch + place.head * call.of_queries.head +
-                   query * call.of_queries.row + quad * 4;
-    *reinterpret_cast<uint2*>(to) = make_uint2(pack<kElement>(o.x * inverse, o.y * inverse),
-                                               pack<kElement>(o.z * inverse, o.w * inverse));
-    if (call.lse && quad == 0)
-      call.lse[(place.batch * call.heads + place.head) * call.queries + query] = lse_of(max, sum);
-  }
-}
-
-template <Element kElement, int kD>
-__device__ __forceinline__ void merge_all(const Call& call, const Inbox<kD>& inbox, const Place& place) {
-  switch (inbox.parts) {
-    case 1:
-      return merge<kElement, kD, 1>(call, inbox, place);
-    case 2:
-      return merge<kElement, kD, 2>(call, inbox, place);
-    case 4:
-      return merge<kElement, kD, 4>(call, inbox, place);
-    case 8:
-      return merge<kElement, kD, 8>(call, inbox, place);
-    default:
-      return merge<kElement, kD, kMostParts>(call, inbox, place);
-  }
-}
-
-constexpr int most_threads(int d, int tiles, int step) {
-  return d == 64 && tiles == 1 && step == 16 ? 512 : 256;
-}
-
-/// Walks along the keys [begin, end). While one step is weighed the next one's keys and values come in.
-template <class Rows>
-__device__ __forceinline__ void walk(Rows& warp, const Call& call, const uint16_t* k, const uint16_t* v,
-                                     int begin, int end, int row0) {
+/// Walks along the keys, kOnce: in a single step. While one step is weighed the next one's keys and values come in. Rows
+/// behind the last are that row again, and masked.
+template <bool kOnce, class Rows>
+__device__ __forceinline__ void walk(Rows& warp, const Range& range, float scale) {
   constexpr int kStep = Rows::kKeyStep;
-  const int last = static_cast<int>(call.keys) - 1;
-  const int shown = static_cast<int>(call.keys - call.queries) + 1;  // keys that query 0 sees, when causal
   const int g = static_cast<int>(threadIdx.x) % 32 / 4;
   const auto vector = [&](const uint16_t* from, int key, int i) {
-    return *reinterpret_cast<const uint4*>(from + min(key, last) * call.of_keys.row + i * 8);
+    const auto row = static_cast<uint32_t>(min(key, range.last));
+    return *reinterpret_cast<const uint4*>(from + static_cast<uint64_t>(row) * range.row_elements + i * 8);
   };
   typename Rows::Keys keys;
   typename Rows::Values values;
-  Rows::load_keys(keys, [&](int s, int i) { return vector(k, begin + s, i); });
-  Rows::load_values(values, [&](int s, int i) { return vector(v, begin + s, i); });
-  for (int key = begin; key < end; key += kStep) {
+  int key = range.begin;
+  Rows::load_keys(keys, [&](int s, int i) { return vector(range.k, key + s, i); });
+  Rows::load_values(values, [&](int s, int i) { return vector(range.v, key + s, i); });
+  while (true) {
     typename Rows::Scores scores;
     warp.score(scores, keys);
-    const bool more = key + kStep < end;
-    if (more) Rows::load_keys(keys, [&](int s, int i) { return vector(k, key + kStep + s, i); });
-    if (key + kStep > (call.causal ? min(end, row0 + shown) : end)) {
+    const bool more = !kOnce && key + kStep < range.end;
+    if (more) Rows::load_keys(keys, [&](int s, int i) { return vector(range.k, key + kStep + s, i); });
+    if (key + kStep > min(range.end, range.row0 + range.shown)) {
       Rows::mask(scores, [&](int t, int r) {
-        const int seen = call.causal ? row0 + t * kTileRows + r * 8 + g + shown : end;
-        return min(seen, end) - key;
+        return min(range.row0 + range.shown + t * kTileRows + r * 8 + g, range.end) - key;
       });
     }
-    warp.weigh(scores, call.scale, key == begin);
+    warp.weigh(scores, scale, kOnce || key == range.begin);
     warp.add_values(scores, values);
-    if (more) Rows::load_values(values, [&](int s, int i) { return vector(v, key + kStep + s, i); });
+    if (!more) break;
+    key += kStep;
+    Rows::load_values(values, [&](int s, int i) { return vector(range.v, key + s, i); });
   }
 }
 
-template <Element kElement, int kD, int kTiles, int kStep>
-__global__ void __launch_bounds__(most_threads(kD, kTiles, kStep))
+/// What the registers of one multiprocessor are good for.
+constexpr int most_threads(int d, int tiles, int step, bool once) {
+  const bool is_small = d == 64 && tiles == 1 && step == 16;
+  return is_small || (once && d / 64 * tiles * step <= 32) ? 512 : 256;
+}
+
+template <Element kElement, int kD, int kTiles, int kStep, bool kOnce>
+__global__ void __launch_bounds__(most_threads(kD, kTiles, kStep, kOnce))
     attention_split_kernel(Call call, Tiling tiling) {
   extern __shared__ __align__(16) float memory[];
   using Rows = Warp<kElement, kD, kTiles, kStep>;
@@ -190,40 +100,53 @@ __global__ void __launch_bounds__(most_threads(kD, kTiles, kStep))
   const int row_warp = in_cta / tiling.key_warps, key_warp = in_cta % tiling.key_warps;
   const int tile = static_cast<int>(blockIdx.x) / tiling.cluster;
   const int rank = static_cast<int>(blockIdx.x) % tiling.cluster;
-  const int rows = kTileRows * kTiles * tiling.row_warps;
-  const int row0 = tile * rows + row_warp * kTileRows * kTiles;
+  const int rows = kTileRows * kTiles * tiling.row_warps, finished = rows / tiling.cluster;
+  const int finished_bits = __ffs(finished) - 1;
   const int parts = tiling.key_warps * tiling.cluster, part = rank * tiling.key_warps + key_warp;
-  const int seen = static_cast<int>(
-      call.causal ? min(call.keys, tile * rows + rows + call.keys - call.queries) : call.keys);
+  const int queries = static_cast<int>(call.queries), keys = static_cast<int>(call.keys);
+  const int64_t query_base = blockIdx.z * call.of_queries.batch + blockIdx.y * call.of_queries.head;
+  const int64_t key_base = blockIdx.z * call.of_keys.batch + blockIdx.y * call.of_keys.head;
+  const int shown = call.causal ? keys - queries + 1 : 1 << 28;
+  const int seen = min(keys, tile * rows + rows - 1 + shown);  // by the last row
   const int share = ((seen + parts - 1) / parts + kStep - 1) / kStep * kStep;
-  const int begin = min(part * share, seen), end = min(begin + share, seen);
-  const int64_t head = blockIdx.y, batch = blockIdx.z;
-  const uint16_t* q = call.q + batch * call.of_queries.batch + head * call.of_queries.head;
-  const int64_t key_base = batch * call.of_keys.batch + head * call.of_keys.head;
+  const Range range{.k = call.k + key_base,
+                    .v = call.v + key_base,
+                    .row_elements = static_cast<uint32_t>(call.of_keys.row),
+                    .begin = part * share,
+                    .end = min(part * share + share, seen),
+                    .last = keys - 1,
+                    .row0 = tile * rows + row_warp * kTileRows * kTiles,
+                    .shown = shown};
+  const auto query_elements = static_cast<uint32_t>(call.of_queries.row);
+  const Parts<kD> inbox{memory, part_floats(kD, finished), finished, parts};
   const bool is_alone = tiling.cluster == 1;
   if (!is_alone) streaming::cluster_arrive();
   streaming::follow();
 
-  Rows warp;
-  if (begin < end) {
-    const int last_row = static_cast<int>(call.queries) - 1;
+  if (row_warp < tiling.row_warps) {  // the others only merge
+    Rows warp;
     warp.load_queries([&](int s, int i) {
-      return *reinterpret_cast<const uint4*>(q + min(row0 + s, last_row) * call.of_queries.row + i * 8);
+      const auto row = static_cast<uint32_t>(min(range.row0 + s, queries - 1));
+      return *reinterpret_cast<const uint4*>(call.q + query_base +
+                                             static_cast<uint64_t>(row) * query_elements + i * 8);
     });
-    walk(warp, call, call.k + key_base, call.v + key_base, begin, end, row0);
-  }
-  warp.finish();
-
-  const int finished = rows / tiling.cluster;  // by each CTA
-  const Inbox<kD> inbox{memory, finished, parts};
-  if (!is_alone) streaming::cluster_wait();  // all CTAs of the cluster are there
+    walk<kOnce>(warp, range, call.scale);
+    warp.check_finite();
+    if (!is_alone) streaming::cluster_wait();  // all CTAs of the cluster are there
 #pragma unroll
-  for (int t = 0; t < kTiles; ++t) {
+    for (int t = 0; t < kTiles; ++t) {
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      const int row = (row_warp * kTiles + t) * kTileRows + r * 8 + static_cast<int>(threadIdx.x) % 32 / 4;
-      push_row(inbox, warp, t, r, part, row % finished, row / finished, is_alone);
+      for (int r = 0; r < 2; ++r) {
+        const int row = (row_warp * kTiles + t) * kTileRows + r * 8 + static_cast<int>(threadIdx.x) % 32 / 4;
+        if (is_alone) {
+          push_row(inbox, warp, t, r, part, row, Local{});
+        } else {
+          push_row(inbox, warp, t, r, part, row & (finished - 1), Remote(row >> finished_bits, memory));
+        }
+      }
     }
+  } else if (!is_alone) {
+    streaming::cluster_wait();
   }
   if (is_alone) {
     __syncthreads();
@@ -231,47 +154,63 @@ __global__ void __launch_bounds__(most_threads(kD, kTiles, kStep))
     streaming::cluster_arrive();
     streaming::cluster_wait();
   }
-  merge_all<kElement>(call, inbox, Place{batch, head, int64_t{tile} * rows + rank * finished});
+  const int first = tile * rows + rank * finished;
+  const int64_t head = blockIdx.z * call.heads + blockIdx.y;
+  merge_all<kElement>(inbox, Output{.o = call.o + query_base,
+                                    .lse = call.lse ? call.lse + head * call.queries : nullptr,
+                                    .row = first,
+                                    .rows = queries - first,
+                                    .row_elements = query_elements});
 }
 
-template <Element kElement, int kD, int kTiles, int kStep>
+template <Element kElement, int kD, int kTiles, int kStep, bool kOnce>
 fulcrum_status launch(const Call& call, const Tiling& tiling, void* stream, int64_t count) {
   constexpr int kMostShared = 200 << 10;
-  const auto kernel = attention_split_kernel<kElement, kD, kTiles, kStep>;
+  const auto kernel = attention_split_kernel<kElement, kD, kTiles, kStep, kOnce>;
   static const cudaError_t allowed =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMostShared);
   FULCRUM_CUDA(allowed);
   const int64_t tiles = streaming::divide_up(call.queries, tiling.rows());
   const int finished = tiling.rows() / tiling.cluster;
-  const auto shared_floats =
-      static_cast<size_t>(inbox_floats(tiling.parts(), finished, kD) + 2 * tiling.parts() * finished);
   cudaLaunchAttribute attributes[2] = {};
-  cudaLaunchConfig_t config = streaming::config_of({.ctas = tiles * tiling.cluster,
-                                                    .threads = tiling.threads(),
-                                                    .programmatic = streaming::can_follow(nullptr) != 0,
-                                                    .cluster = tiling.cluster,
-                                                    .shared_bytes = shared_floats * sizeof(float)},
-                                                   stream, attributes);
+  cudaLaunchConfig_t config = streaming::config_of(
+      {.ctas = tiles * tiling.cluster,
+       .threads = tiling.threads(call.d),
+       .programmatic = streaming::can_follow(nullptr) != 0,
+       .cluster = tiling.cluster,
+       .shared_bytes = static_cast<size_t>(tiling.parts() * part_floats(kD, finished)) * sizeof(float)},
+      stream, attributes);
   config.gridDim.y = static_cast<unsigned>(call.heads);
   config.gridDim.z = static_cast<unsigned>(call.batches);
   for (int64_t i = 0; i < count; ++i) FULCRUM_CUDA(cudaLaunchKernelEx(&config, kernel, call, tiling));
   return done();
 }
 
+template <Element kElement, int kD, int kTiles, int kStep>
+fulcrum_status launch_any(const Call& call, const Tiling& tiling, void* stream, int64_t count) {
+  const bool once = int64_t{tiling.parts()} * tiling.step >= call.keys;
+  return once ? launch<kElement, kD, kTiles, kStep, true>(call, tiling, stream, count)
+              : launch<kElement, kD, kTiles, kStep, false>(call, tiling, stream, count);
+}
+
 template <Element kElement>
-fulcrum_status launch(const Call& call, const Tiling& tiling, void* stream, int64_t count) {
-  if (call.d == 128) return launch<kElement, 128, 1, 16>(call, tiling, stream, count);
-  if (tiling.tiles == 2) return launch<kElement, 64, 2, 16>(call, tiling, stream, count);
-  if (tiling.step == 32) return launch<kElement, 64, 1, 32>(call, tiling, stream, count);
-  return launch<kElement, 64, 1, 16>(call, tiling, stream, count);
+fulcrum_status launch_element(const Call& call, const Tiling& tiling, void* stream, int64_t count) {
+  if (call.d == 128) return launch_any<kElement, 128, 1, 16>(call, tiling, stream, count);
+  if (tiling.tiles == 2) {
+    return tiling.step == 32 ? launch_any<kElement, 64, 2, 32>(call, tiling, stream, count)
+                             : launch_any<kElement, 64, 2, 16>(call, tiling, stream, count);
+  }
+  if (tiling.step == 64) return launch_any<kElement, 64, 1, 64>(call, tiling, stream, count);
+  if (tiling.step == 32) return launch_any<kElement, 64, 1, 32>(call, tiling, stream, count);
+  return launch_any<kElement, 64, 1, 16>(call, tiling, stream, count);
 }
 
 }  // namespace
 
 fulcrum_status enqueue_split(const Call& call, Element element, const Tiling& tiling, void* stream,
                              int64_t count) {
-  return element == Element::f16 ? launch<Element::f16>(call, tiling, stream, count)
-                                 : launch<Element::bf16>(call, tiling, stream, count);
+  return element == Element::f16 ? launch_element<Element::f16>(call, tiling, stream, count)
+                                 : launch_element<Element::bf16>(call, tiling, stream, count);
 }
 
 }  // namespace fulcrum::backends::cuda::attention

@@ -62,23 +62,6 @@ __device__ __forceinline__ uint32_t pack(float low, float high) {
   return word;
 }
 
-/// Two sums of zeros, each of which becomes NaN with a value that is not finite.
-template <Element kElement>
-__device__ __forceinline__ void note_non_finite(uint32_t& zeros, uint32_t word) {
-  if constexpr (kElement == Element::f16) {
-    asm("fma.rn.f16x2 %0, %1, %2, %0;" : "+r"(zeros) : "r"(word), "r"(0u));
-  } else {
-    asm("fma.rn.bf16x2 %0, %1, %2, %0;" : "+r"(zeros) : "r"(word), "r"(0u));
-  }
-}
-template <Element kElement>
-__device__ __forceinline__ void note_non_finite(uint32_t& zeros, const uint4& words) {
-  note_non_finite<kElement>(zeros, words.x);
-  note_non_finite<kElement>(zeros, words.y);
-  note_non_finite<kElement>(zeros, words.z);
-  note_non_finite<kElement>(zeros, words.w);
-}
-
 __device__ __forceinline__ uint32_t word_of(const uint4& words, int i) {
   return i == 0 ? words.x : i == 1 ? words.y : i == 2 ? words.z : words.w;
 }
@@ -97,13 +80,13 @@ struct Warp {
   uint4 q[kTiles][2][kScoreVectors];
   float o[kTiles][kValueVectors][8][4];
   float max[kTiles][2], sum[kTiles][2];  // of rows g and g + 8; the sum is this lane's share
-  uint32_t zeros = 0;                    // see note_non_finite()
+  float raw[kTiles][2];                  // sum of all scores, masked or not: finite where its keys are
 
   __device__ Warp() {
 #pragma unroll
     for (int t = 0; t < kTiles; ++t) {
       max[t][0] = max[t][1] = -INFINITY;
-      sum[t][0] = sum[t][1] = 0;
+      sum[t][0] = sum[t][1] = raw[t][0] = raw[t][1] = 0;
 #pragma unroll
       for (int h = 0; h < kValueVectors; ++h) {
 #pragma unroll
@@ -182,8 +165,16 @@ struct Warp {
             multiply<kElement>(s[t][n], left, word_of(k[n], low), word_of(k[n], high));
         }
       }
+    }
 #pragma unroll
-      for (int n = 0; n < kStep / 8; ++n) note_non_finite<kElement>(zeros, k[n]);
+    for (int t = 0; t < kTiles; ++t) {
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        float total = s[t][0][2 * r] + s[t][0][2 * r + 1];
+#pragma unroll
+        for (int n = 1; n < kStep / 8; ++n) total += s[t][n][2 * r] + s[t][n][2 * r + 1];
+        raw[t][r] += total;
+      }
     }
   }
 
@@ -274,22 +265,37 @@ struct Warp {
 #pragma unroll
           for (int t = 0; t < kTiles; ++t) multiply<kElement>(o[t][h][j], left[t], right0, right1);
         }
-#pragma unroll
-        for (int i = 0; i < 4; ++i) note_non_finite<kElement>(zeros, v[i]);
       }
     }
   }
 
-  /// The rows' sums in all their lanes; NaN where a key or value was not finite.
-  __device__ __forceinline__ void finish() {
-    const bool is_bad = __any_sync(kAllLanes, (zeros & 0x7FFF7FFFu) != 0);
+  /// Sums become NaN where a score or a part of O is not finite: that of a query, key or value that is not, for one such
+  /// element spoils all it is multiplied with. (A weight of 0 makes NaN of it, too.)
+  __device__ __forceinline__ void check_finite() {
+#pragma unroll
+    for (int t = 0; t < kTiles; ++t) {
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        float total = raw[t][r];
+#pragma unroll
+        for (int h = 0; h < kValueVectors; ++h) {
+#pragma unroll
+          for (int i = 0; i < kLaneRun; i += 4)
+            total += (output(t, r, h, i) + output(t, r, h, i + 1)) +
+                     (output(t, r, h, i + 2) + output(t, r, h, i + 3));
+        }
+        sum[t][r] = fmaf(total, 0.0F, sum[t][r]);
+      }
+    }
+  }
+  /// The rows' sums in all their lanes.
+  __device__ __forceinline__ void share_sums() {
 #pragma unroll
     for (int t = 0; t < kTiles; ++t) {
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         sum[t][r] += __shfl_xor_sync(kAllLanes, sum[t][r], 1);
         sum[t][r] += __shfl_xor_sync(kAllLanes, sum[t][r], 2);
-        if (is_bad) sum[t][r] = NAN;
       }
     }
   }

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sizes of a convolution over channels, and our own kernel for it: an implicit matrix product in fma chains.
+// The sizes of a convolution over channels, and our own kernels for it: an implicit matrix product in fma chains, and one
+// on tensor cores.
 #pragma once
 
 #include <array>
@@ -37,5 +38,10 @@ ConvTile conv_tile_for(const ConvShape& shape);
 /// Enqueues one call. Each output is one chain of fma over channels, rows and columns of its window, whatever the tile.
 fulcrum_status enqueue_conv(const ConvShape& shape, const ConvOperands& operands, ConvTile tile,
                             cudaStream_t stream);
+
+/// The same on tensor cores with the operands rounded to tf32, for shapes whose numbers fit 32 bits.
+bool conv_tensor_takes(const ConvShape& shape);
+fulcrum_status enqueue_conv_tensor(const ConvShape& shape, const ConvOperands& operands, ConvTile tile,
+                                   cudaStream_t stream);
 
 }  // namespace fulcrum::backends::cuda

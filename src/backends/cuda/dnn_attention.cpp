@@ -1,18 +1,20 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// See dnn_attention.h. The graph spells attention out (product, scale, mask, the parts of a softmax, product): cuDNN
-// knows the pattern and answers with one fused kernel. Its fp32 statistics are our lse.
+// See dnn_attention.h. What the library's kernel does with NaN and Inf is put right by dnn_attention_guard.h.
 #include "backends/cuda/dnn_attention.h"
 
-#include <cmath>
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <tuple>
 
+#include "backends/cuda/dnn_attention_graph.h"
 #include "backends/cuda/dnn_attention_guard.h"
 #include "backends/cuda/dnn_choice.h"
+#include "backends/cuda/trial.h"
 
 namespace fulcrum::backends::cuda {
 namespace {
@@ -25,102 +27,13 @@ constexpr int64_t kMostD = 256, kUnitD = 8;
 constexpr double kTrialFlops = 2e10;
 constexpr int kTrialEngines = 5;
 
-/// The arguments of a call by name.
-struct Sizes {
-  int64_t batches, heads, queries, keys, d;
-  bool causal, heads_first;
-  float scale;
+/// When keys and values are looked at: in front of the library's kernel, or while it runs.
+enum class Guard : int32_t { before, beside };
 
-  explicit Sizes(const fulcrum_args& a)
-      : batches(a.dim[0]),
-        heads(a.dim[1]),
-        queries(a.dim[2]),
-        keys(a.dim[3]),
-        d(a.dim[4]),
-        causal(a.scalar[0].i == 1),
-        heads_first(a.scalar[2].i == 0),
-        scale(static_cast<float>(a.scalar[1].f > 0 ? a.scalar[1].f : 1 / std::sqrt(static_cast<double>(d)))) {
-  }
-
-  DnnSizes rows(int64_t length) const { return {batches, heads, length, d}; }
-  DnnSizes row_strides(int64_t length) const {
-    if (heads_first) return {heads * length * d, length * d, d, 1};
-    return {length * heads * d, d, heads * d, 1};
-  }
-  DnnSizes scores() const { return {batches, heads, queries, keys}; }
-  DnnSizes per_query() const { return {batches, heads, queries, 1}; }
+struct Choice {
+  std::shared_ptr<DnnEngine> engine;
+  Guard guard = Guard::before;
 };
-
-/// Query i sees key j where i + keys - queries >= j.
-DnnId masked(DnnGraph& graph, const Sizes& sizes, DnnId scores) {
-  const DnnId row = graph.inside(CUDNN_DATA_INT32, sizes.scores()),
-              column = graph.inside(CUDNN_DATA_INT32, sizes.scores());
-  graph.index_along(2, row, scores);
-  graph.index_along(3, column, scores);
-  DnnId last = row;
-  if (sizes.keys != sizes.queries) {
-    const DnnId sum = graph.inside(CUDNN_DATA_INT32, sizes.scores());
-    graph.pointwise(CUDNN_POINTWISE_ADD, CUDNN_DATA_INT32, sum, row,
-                    graph.value(static_cast<int32_t>(sizes.keys)));
-    last = graph.inside(CUDNN_DATA_INT32, sizes.scores());
-    graph.pointwise(CUDNN_POINTWISE_SUB, CUDNN_DATA_INT32, last, sum,
-                    graph.value(static_cast<int32_t>(sizes.queries)));
-  }
-  const DnnId visible = graph.inside(CUDNN_DATA_BOOLEAN, sizes.scores());
-  graph.pointwise(CUDNN_POINTWISE_CMP_GE, CUDNN_DATA_BOOLEAN, visible, last, column);
-  const DnnId result = graph.inside(CUDNN_DATA_FLOAT, sizes.scores());
-  // Before 9.10 the library took a mask of -Inf for a fault of its own.
-  const float hidden =
-      dnn().version < 91000 ? std::numeric_limits<float>::lowest() : -std::numeric_limits<float>::infinity();
-  graph.pointwise(CUDNN_POINTWISE_BINARY_SELECT, CUDNN_DATA_FLOAT, result, scores, graph.value(hidden),
-                  visible);
-  return result;
-}
-
-/// exp(x - max) / sum, in the type of the operands, and max + log(sum).
-void softmax(DnnGraph& graph, const Sizes& sizes, DnnId scores, DnnId weights, DnnId statistics) {
-  const DnnId largest = graph.inside(CUDNN_DATA_FLOAT, sizes.per_query()),
-              below = graph.inside(CUDNN_DATA_FLOAT, sizes.scores()),
-              power = graph.inside(CUDNN_DATA_FLOAT, sizes.scores()),
-              sum = graph.inside(CUDNN_DATA_FLOAT, sizes.per_query()),
-              logarithm = graph.inside(CUDNN_DATA_FLOAT, sizes.per_query());
-  graph.reduce(CUDNN_REDUCE_TENSOR_MAX, largest, scores);
-  graph.pointwise(CUDNN_POINTWISE_SUB, CUDNN_DATA_FLOAT, below, scores, largest);
-  graph.pointwise(CUDNN_POINTWISE_EXP, CUDNN_DATA_FLOAT, power, below);
-  graph.reduce(CUDNN_REDUCE_TENSOR_ADD, sum, power);
-  graph.pointwise(CUDNN_POINTWISE_LOG, CUDNN_DATA_FLOAT, logarithm, sum);
-  graph.pointwise(CUDNN_POINTWISE_ADD, CUDNN_DATA_FLOAT, statistics, largest, logarithm);
-  graph.pointwise(CUDNN_POINTWISE_DIV, CUDNN_DATA_FLOAT, weights, power, sum);
-}
-
-/// Operands in the order Q, K, V, O, lse.
-void write_down(DnnGraph& graph, const Sizes& sizes, cudnnDataType_t type) {
-  const DnnSizes key_strides = sizes.row_strides(sizes.keys);
-  const DnnId q =
-      graph.tensor(DnnPlace::input, type, sizes.rows(sizes.queries), sizes.row_strides(sizes.queries));
-  const DnnId k = graph.tensor(DnnPlace::input, type, {sizes.batches, sizes.heads, sizes.d, sizes.keys},
-                               {key_strides[0], key_strides[1], key_strides[3], key_strides[2]});
-  const DnnId v = graph.tensor(DnnPlace::input, type, sizes.rows(sizes.keys), key_strides);
-  const DnnId o =
-      graph.tensor(DnnPlace::output, type, sizes.rows(sizes.queries), sizes.row_strides(sizes.queries));
-  const DnnId lse = graph.tensor(DnnPlace::output, CUDNN_DATA_FLOAT, sizes.per_query(),
-                                 {sizes.heads * sizes.queries, sizes.queries, 1, 1});
-  const DnnId products = graph.inside(CUDNN_DATA_FLOAT, sizes.scores());
-  graph.matmul(q, k, products);
-  DnnId scores = graph.inside(CUDNN_DATA_FLOAT, sizes.scores());
-  graph.pointwise(CUDNN_POINTWISE_MUL, CUDNN_DATA_FLOAT, scores, products, graph.value(sizes.scale));
-  if (sizes.causal) scores = masked(graph, sizes, scores);
-  const DnnId weights = graph.inside(type, sizes.scores());
-  softmax(graph, sizes, scores, weights, lse);
-  graph.matmul(weights, v, o);
-}
-
-cudnnDataType_t type_of(const char* dtype) {
-  return std::strcmp(dtype, "bf16") == 0 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF;
-}
-
-/// How the special values are looked after: not at all, in front of the library's kernel, or beside it.
-enum class Guard : int32_t { none, before, beside };
 
 class Plan {
  public:
@@ -135,7 +48,7 @@ class Plan {
     cudaGetLastError();
   }
 
-  fulcrum_status make(const fulcrum_args& a, const char* dtype, Guard guard);
+  fulcrum_status take(const fulcrum_args& a, bool is_bf16, const Choice& choice);
   fulcrum_status run(const fulcrum_args& a, cudaStream_t stream);
 
  private:
@@ -146,14 +59,13 @@ class Plan {
 
   std::unique_ptr<DnnPlan> library_;
   Scratch statistics_, first_bad_;
-  Guard guard_ = Guard::none;
   bool is_bf16_ = false;
-  cudaStream_t side_ = nullptr;
+  cudaStream_t side_ = nullptr;  // where keys are looked at beside the library's kernel; null: in front of it
   cudaEvent_t fork_ = nullptr, join_ = nullptr;
 };
 
 AttentionGuard Plan::guard_of(const fulcrum_args& a) const {
-  const Sizes s(a);
+  const DnnAttentionSizes s(a);
   auto* lse = a.out<float>(kLse);
   return AttentionGuard{.k = a.in<uint16_t>(kK),
                         .v = a.in<uint16_t>(kV),
@@ -171,36 +83,15 @@ AttentionGuard Plan::guard_of(const fulcrum_args& a) const {
                         .is_bf16 = is_bf16_};
 }
 
-fulcrum_status engine_for(const Sizes& s, cudnnDataType_t type, std::shared_ptr<DnnEngine>* engine) {
-  using Key = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, bool, bool, float, cudnnDataType_t>;
-  static auto& engines = *new DnnEngines<Key>;
-  const auto make = [&](std::shared_ptr<DnnEngine>* made) {
-    DnnGraph graph;
-    write_down(graph, s, type);
-    const std::vector<DnnProposal> proposals = graph.propose();
-    const double flops = 4.0 * static_cast<double>(s.batches * s.heads * s.d) *
-                         static_cast<double>(s.queries) * static_cast<double>(s.keys);
-    if (flops < kTrialFlops) return DnnEngine::first(graph, proposals, made);
-    return fastest_engine(graph, proposals, kTrialEngines,
-                          type == CUDNN_DATA_BFLOAT16 ? Element::bf16 : Element::f16, made);
-  };
-  return engines.find(Key{s.batches, s.heads, s.queries, s.keys, s.d, s.causal, s.heads_first, s.scale, type},
-                      make, engine);
-}
-
-fulcrum_status Plan::make(const fulcrum_args& a, const char* dtype, Guard guard) {
-  const Sizes s(a);
-  const cudnnDataType_t type = type_of(dtype);
-  is_bf16_ = type == CUDNN_DATA_BFLOAT16;
-  guard_ = guard;
-  std::shared_ptr<DnnEngine> engine;
-  FULCRUM_STATUS(engine_for(s, type, &engine));
+fulcrum_status Plan::take(const fulcrum_args& a, bool is_bf16, const Choice& choice) {
+  const DnnAttentionSizes s(a);
+  is_bf16_ = is_bf16;
   const auto rows = static_cast<std::size_t>(s.batches * s.heads * s.queries);
   if (!a.ptr[kLse]) FULCRUM_STATUS(statistics_.take(rows * sizeof(float)));
-  FULCRUM_STATUS(DnnPlan::make(std::move(engine), operands(a), &library_));
-  if (guard_ == Guard::none) return done();
-  FULCRUM_STATUS(first_bad_.take(static_cast<std::size_t>(guard_of(a).parts()) * sizeof(int)));
-  if (guard_ == Guard::before) return done();
+  FULCRUM_STATUS(DnnPlan::make(choice.engine, operands(a), &library_));
+  const AttentionGuard guard = guard_of(a);
+  FULCRUM_STATUS(first_bad_.take(static_cast<std::size_t>(guard.parts()) * sizeof(int)));
+  if (choice.guard == Guard::before || !guard_can_watch(guard)) return done();
   FULCRUM_CUDA(cudaStreamCreateWithFlags(&side_, cudaStreamNonBlocking));
   FULCRUM_CUDA(cudaEventCreateWithFlags(&fork_, cudaEventDisableTiming));
   FULCRUM_CUDA(cudaEventCreateWithFlags(&join_, cudaEventDisableTiming));
@@ -209,23 +100,91 @@ fulcrum_status Plan::make(const fulcrum_args& a, const char* dtype, Guard guard)
 
 fulcrum_status Plan::run(const fulcrum_args& a, cudaStream_t stream) {
   const AttentionGuard guard = guard_of(a);
-  if (guard_ == Guard::before) FULCRUM_STATUS(enqueue_guard_scan(guard, stream));
-  if (guard_ == Guard::beside) {
+  const bool beside = side_ && guard_can_watch(guard);
+  if (beside) {
     FULCRUM_CUDA(cudaEventRecord(fork_, stream));
     FULCRUM_CUDA(cudaStreamWaitEvent(side_, fork_, 0));
-    FULCRUM_STATUS(enqueue_guard_scan(guard, side_));
+    FULCRUM_STATUS(enqueue_guard_watch(guard, side_));
     FULCRUM_CUDA(cudaEventRecord(join_, side_));
+  } else {
+    FULCRUM_STATUS(enqueue_guard_scan(guard, stream));
   }
   FULCRUM_STATUS(library_->run(operands(a), stream, 1));
-  if (guard_ == Guard::none) return done();
-  if (guard_ == Guard::beside) FULCRUM_CUDA(cudaStreamWaitEvent(stream, join_, 0));
+  if (beside) FULCRUM_CUDA(cudaStreamWaitEvent(stream, join_, 0));
   return enqueue_guard_patch(guard, stream);
 }
 
-fulcrum_status make_plan(const fulcrum_args* a, const char* dtype, Guard guard, void** into) {
+/// Operands of a call's sizes, with numbers in them.
+class Rehearsal {
+ public:
+  Rehearsal(const fulcrum_args& a, bool is_bf16, cudaStream_t stream) : args_(a) {
+    const DnnAttentionSizes s(a);
+    const int64_t pairs = s.batches * s.heads * s.d;
+    std::size_t free_bytes = 0, total_bytes = 0;
+    is_ready_ = cudaMemGetInfo(&free_bytes, &total_bytes) == cudaSuccess &&
+                4 * static_cast<std::size_t>(pairs * (s.queries + s.keys)) * sizeof(uint16_t) < free_bytes;
+    for (const int slot : {kQ, kK, kV, kO}) {
+      const int64_t elements = pairs * (slot == kK || slot == kV ? s.keys : s.queries);
+      is_ready_ = is_ready_ && memory_[slot].take(static_cast<std::size_t>(elements) * 2).code == FULCRUM_OK;
+      args_.ptr[slot] = memory_[slot].as<void>();
+      if (is_ready_)
+        enqueue_random(is_bf16 ? Element::bf16 : Element::f16, args_.ptr[slot], elements, stream);
+    }
+    args_.ptr[kLse] = nullptr;
+  }
+  bool is_ready() const { return is_ready_; }
+  const fulcrum_args& args() const { return args_; }
+
+ private:
+  fulcrum_args args_;
+  std::array<Scratch, kLse> memory_;
+  bool is_ready_ = false;
+};
+
+Guard faster_guard(const fulcrum_args& a, bool is_bf16, const std::shared_ptr<DnnEngine>& engine) {
+  const cudaStream_t stream = stream_of(nullptr);
+  const Rehearsal rehearsal(a, is_bf16, stream);
+  if (!rehearsal.is_ready()) return Guard::before;
+  Trial trial(stream);
+  const auto time = [&](Guard guard) {
+    Plan plan;
+    if (plan.take(rehearsal.args(), is_bf16, Choice{engine, guard}).code != FULCRUM_OK)
+      return std::numeric_limits<float>::infinity();
+    return trial.milliseconds([&] { return plan.run(rehearsal.args(), stream).code == FULCRUM_OK; });
+  };
+  (void)time(Guard::before);  // so that the first is not timed on idle clocks
+  return time(Guard::beside) < time(Guard::before) ? Guard::beside : Guard::before;
+}
+
+fulcrum_status choose(const fulcrum_args& a, bool is_bf16, Choice* choice) {
+  using Key = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, bool, bool, float, bool>;
+  static auto& known = *new DnnChoices<Key, Choice>;
+  const DnnAttentionSizes s(a);
+  const auto make = [&](Choice* made) {
+    DnnGraph graph;
+    write_attention(graph, s, is_bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF);
+    const std::vector<DnnProposal> proposals = graph.propose();
+    const double flops = 4.0 * static_cast<double>(s.batches * s.heads * s.d) *
+                         static_cast<double>(s.queries) * static_cast<double>(s.keys);
+    if (flops < kTrialFlops) return DnnEngine::first(graph, proposals, &made->engine);
+    FULCRUM_STATUS(fastest_engine(graph, proposals, kTrialEngines, is_bf16 ? Element::bf16 : Element::f16,
+                                  &made->engine));
+    made->guard = faster_guard(a, is_bf16, made->engine);
+    return done();
+  };
+  return known.find(
+      Key{s.batches, s.heads, s.queries, s.keys, s.d, s.causal, s.heads_first, s.scale, is_bf16}, make,
+      choice);
+}
+
+fulcrum_status make_plan(const fulcrum_args* a, const char* dtype, std::optional<Guard> guard, void** into) {
   if (!dnn_attention_supports(a, dtype)) return failed(FULCRUM_UNSUPPORTED, dnn().detail.c_str());
+  const bool is_bf16 = std::strcmp(dtype, "bf16") == 0;
+  Choice choice;
+  FULCRUM_STATUS(choose(*a, is_bf16, &choice));
+  choice.guard = guard.value_or(choice.guard);
   auto plan = std::make_unique<Plan>();
-  FULCRUM_STATUS(plan->make(*a, dtype, guard));
+  FULCRUM_STATUS(plan->take(*a, is_bf16, choice));
   *into = plan.release();
   return done();
 }
@@ -239,9 +198,9 @@ const char* isa() {
 const char* library() { return dnn().detail.c_str(); }
 
 fulcrum_status plan(const fulcrum_kernel* self, const fulcrum_args* a, void** plan) {
-  const Guard guard = std::strcmp(self->variant, "cudnn_raw") == 0      ? Guard::none
-                      : std::strcmp(self->variant, "cudnn_before") == 0 ? Guard::before
-                                                                        : Guard::beside;
+  std::optional<Guard> guard;
+  if (std::strcmp(self->variant, "cudnn_before") == 0) guard = Guard::before;
+  if (std::strcmp(self->variant, "cudnn_beside") == 0) guard = Guard::beside;
   return make_plan(a, self->dtype, guard, plan);
 }
 fulcrum_status run(const fulcrum_args* a, void* stream, int64_t count) {
@@ -268,14 +227,14 @@ fulcrum_kernel entry(const char* variant) {
 
 bool dnn_attention_supports(const fulcrum_args* a, const char*) {
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  const Sizes sizes(*a);
+  const DnnAttentionSizes sizes(*a);
   const bool is_empty = sizes.batches == 0 || sizes.heads == 0 || sizes.queries == 0;
   return !is_empty && sizes.d <= kMostD && sizes.d % kUnitD == 0 && sizes.queries <= kMost &&
          sizes.keys <= kMost && dnn().complete && dnn().version >= kFirstVersion;
 }
 
 fulcrum_status dnn_attention_plan(const fulcrum_args* a, const char* dtype, void** plan) {
-  return make_plan(a, dtype, Guard::beside, plan);
+  return make_plan(a, dtype, std::nullopt, plan);
 }
 
 void dnn_attention_drop(void* plan) { delete static_cast<Plan*>(plan); }
@@ -287,7 +246,7 @@ fulcrum_status dnn_attention_run(const fulcrum_args* a, void* plan, void* stream
 
 std::span<const fulcrum_kernel> dnn_attention_kernels() {
   static const fulcrum_kernel kernels[] = {entry<false>("cudnn"), entry<true>("cudnn"),
-                                           entry<false>("cudnn_before"), entry<false>("cudnn_raw")};
+                                           entry<false>("cudnn_before"), entry<false>("cudnn_beside")};
   return kernels;
 }
 

@@ -6,13 +6,17 @@
 
 #include <limits>
 
+#include "backends/cuda/bulk.cuh"
+
 namespace fulcrum::backends::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kThreads = 256, kWarp = 32;
 constexpr int kPatchRows = 1024;  // of one head, a CTA
 constexpr int kVector = 8;        // elements in 16 bytes
+constexpr int kPartKeys = AttentionGuard::kPartKeys, kNoKey = AttentionGuard::kNoKey;
 
+constexpr uint32_t kSigns = 0x80008000U;
 /// Two elements: bit 15 of a half is set where its exponent is all ones. Other bits may be anything.
 template <bool kBf16>
 __device__ uint32_t non_finite(uint32_t pair) {
@@ -20,53 +24,155 @@ __device__ uint32_t non_finite(uint32_t pair) {
                      kLowest = kBf16 ? 0x00800080U : 0x04000400U;
   return (pair & kExponent) + kLowest;
 }
-constexpr uint32_t kSigns = 0x80008000U;
+template <bool kBf16>
+__device__ bool any_non_finite(const uint4& bits) {
+  return ((non_finite<kBf16>(bits.x) | non_finite<kBf16>(bits.y) | non_finite<kBf16>(bits.z) |
+           non_finite<kBf16>(bits.w)) &
+          kSigns) != 0;
+}
 
 /// Where row `row` of a head begins, in a tensor with `length` rows a head.
 __device__ int64_t row_begin(const AttentionGuard& g, int64_t head, int64_t length, int64_t row) {
   if (g.heads_first) return (head * length + row) * g.d;
   return ((head / g.heads * length + row) * g.heads + head % g.heads) * g.d;
 }
+__device__ int64_t row_stride(const AttentionGuard& g) { return g.heads_first ? g.d : g.heads * g.d; }
 
-/// Rows of one part that hold something not finite, from 16 bytes or one element at a time.
-template <bool kBf16, bool kAligned>
-__device__ int first_bad_row(const AttentionGuard& g, const uint16_t* tensor, int64_t head, int64_t begin,
-                             int rows) {
-  constexpr int kWidth = kAligned ? kVector : 1;
-  const int row_units = g.d / kWidth, units = rows * row_units;
-  int first = AttentionGuard::kNoKey;
-#pragma unroll 4
-  for (int unit = static_cast<int>(threadIdx.x); unit < units; unit += kThreads) {
-    const int row = unit / row_units;
-    const uint16_t* at = tensor + row_begin(g, head, g.keys, begin + row) + (unit - row * row_units) * kWidth;
-    uint32_t signs = 0;
-    if constexpr (kAligned) {
-      const uint4 bits = __ldg(reinterpret_cast<const uint4*>(at));
-      signs = non_finite<kBf16>(bits.x) | non_finite<kBf16>(bits.y) | non_finite<kBf16>(bits.z) |
-              non_finite<kBf16>(bits.w);
-    } else {
-      signs = non_finite<kBf16>(*at) & 0xffffU;
+/// The first row of a part with something not finite in it, among those that this thread looks at. kUnits: vectors of 16
+/// bytes a row, when all that a thread reads is to be under way at once.
+template <bool kBf16, int kUnits>
+__device__ int first_bad_row(const uint16_t* const (&part)[2], int64_t stride, int rows) {
+  constexpr int kStep = kThreads / kUnits, kPasses = kPartKeys / kStep;
+  static_assert(kStep * kUnits == kThreads && kPasses * kStep == kPartKeys);
+  const int row = static_cast<int>(threadIdx.x) / kUnits, unit = static_cast<int>(threadIdx.x) % kUnits;
+  uint4 bits[2][kPasses];
+#pragma unroll
+  for (int tensor = 0; tensor < 2; ++tensor) {
+    const uint16_t* at = part[tensor] + row * stride + unit * kVector;
+#pragma unroll
+    for (int pass = 0; pass < kPasses; ++pass) {
+      bits[tensor][pass] = make_uint4(0, 0, 0, 0);
+      if (row + pass * kStep < rows)
+        bits[tensor][pass] = __ldg(reinterpret_cast<const uint4*>(at + pass * kStep * stride));
     }
-    if (signs & kSigns) first = min(first, static_cast<int>(begin) + row);
+  }
+  int first = kNoKey;
+#pragma unroll
+  for (int pass = kPasses - 1; pass >= 0; --pass) {
+    if (any_non_finite<kBf16>(bits[0][pass]) || any_non_finite<kBf16>(bits[1][pass]))
+      first = row + pass * kStep;
   }
   return first;
 }
 
-template <bool kBf16, bool kAligned>
+/// The same for every row and address, an element at a time.
+template <bool kBf16>
+__device__ int first_bad_row(const uint16_t* const (&part)[2], int64_t stride, int rows, int d) {
+  int first = kNoKey;
+  for (const uint16_t* tensor : part) {
+    for (int i = static_cast<int>(threadIdx.x); i < rows * d; i += kThreads) {
+      const int row = i / d;
+      if (non_finite<kBf16>(tensor[row * stride + i - row * d]) & 0x8000U) first = min(first, row);
+    }
+  }
+  return first;
+}
+
+template <bool kBf16, int kUnits>
 __global__ void __launch_bounds__(kThreads) attention_guard_scan(const AttentionGuard g) {
   __shared__ int shared_first;
-  const int64_t parts = g.parts_a_head(), head = blockIdx.x / parts, part = blockIdx.x % parts;
-  const int64_t begin = part * AttentionGuard::kPartKeys;
-  const auto rows = static_cast<int>(min(int64_t{AttentionGuard::kPartKeys}, g.keys - begin));
-  const int first = min(first_bad_row<kBf16, kAligned>(g, g.k, head, begin, rows),
-                        first_bad_row<kBf16, kAligned>(g, g.v, head, begin, rows));
-  if (threadIdx.x == 0) shared_first = AttentionGuard::kNoKey;
-  const bool any = __syncthreads_or(first != AttentionGuard::kNoKey) != 0;
+  const auto parts = static_cast<unsigned>(g.parts_a_head());
+  const int64_t head = blockIdx.x / parts, begin = int64_t{blockIdx.x % parts} * kPartKeys;
+  const auto rows = static_cast<int>(min(int64_t{kPartKeys}, g.keys - begin));
+  const int64_t offset = row_begin(g, head, g.keys, begin), stride = row_stride(g);
+  const uint16_t* const part[2] = {g.k + offset, g.v + offset};
+  int first;
+  if constexpr (kUnits > 0) {
+    first = first_bad_row<kBf16, kUnits>(part, stride, rows);
+  } else {
+    first = first_bad_row<kBf16>(part, stride, rows, g.d);
+  }
+  if (threadIdx.x == 0) shared_first = kNoKey;
+  const bool any = __syncthreads_or(first != kNoKey) != 0;
   if (any) {
     atomicMin(&shared_first, first);
     __syncthreads();
   }
-  if (threadIdx.x == 0) g.first_bad[blockIdx.x] = any ? shared_first : AttentionGuard::kNoKey;
+  if (threadIdx.x == 0) g.first_bad[blockIdx.x] = any ? static_cast<int>(begin) + shared_first : kNoKey;
+}
+
+/// Rows that travel together, and how many bytes of them may be under way: what is left of a multiprocessor beside a
+/// kernel that was made to fill it.
+constexpr int kBlockRows = 16, kRingBytes = 8 << 10;
+constexpr int kPartBlocks = 2 * kPartKeys / kBlockRows;  // of keys, then of values
+constexpr int kMostRing = 4;
+
+/// A warp's parts as a row of blocks.
+struct WatchedBlock {
+  unsigned part;  // of all heads
+  int first_row;  // of the part
+  bool of_values;
+
+  __device__ explicit WatchedBlock(unsigned block)
+      : part(blockIdx.x + block / kPartBlocks * gridDim.x),
+        first_row(static_cast<int>(block % (kPartBlocks / 2)) * kBlockRows),
+        of_values(block % kPartBlocks >= kPartBlocks / 2) {}
+};
+
+__device__ void send_for(const AttentionGuard& g, unsigned block, char* slot, streaming::Barrier* barrier) {
+  const WatchedBlock at(block);
+  const auto parts = static_cast<unsigned>(g.parts_a_head());
+  const int64_t begin = int64_t{at.part % parts} * kPartKeys + at.first_row;
+  const auto rows = static_cast<int>(max(int64_t{0}, min(int64_t{kBlockRows}, g.keys - begin)));
+  const unsigned row_bytes = static_cast<unsigned>(g.d) * sizeof(uint16_t);
+  const auto lane = static_cast<int>(threadIdx.x);
+  if (lane == 0) streaming::arrive_expecting(barrier, static_cast<unsigned>(rows) * row_bytes);
+  __syncwarp();
+  if (lane >= rows) return;
+  const uint16_t* from = (at.of_values ? g.v : g.k) + row_begin(g, at.part / parts, g.keys, begin + lane);
+  streaming::copy_in(slot + static_cast<unsigned>(lane) * row_bytes, from, row_bytes, barrier,
+                     streaming::policy_of(false));
+}
+
+template <bool kBf16>
+__device__ int first_bad_row(const AttentionGuard& g, unsigned block, const char* slot, int first) {
+  const WatchedBlock at(block);
+  const int64_t begin = int64_t{at.part % static_cast<unsigned>(g.parts_a_head())} * kPartKeys + at.first_row;
+  const auto rows = static_cast<int>(max(int64_t{0}, min(int64_t{kBlockRows}, g.keys - begin)));
+  const int units = g.d / kVector;
+  for (int unit = static_cast<int>(threadIdx.x); unit < rows * units; unit += kWarp) {
+    if (any_non_finite<kBf16>(reinterpret_cast<const uint4*>(slot)[unit]))
+      first = min(first, static_cast<int>(begin) + unit / units);
+  }
+  return first;
+}
+
+template <bool kBf16>
+__global__ void __maxnreg__(32) attention_guard_watch(const AttentionGuard g, int ring) {
+  extern __shared__ __align__(128) char slots[];
+  __shared__ streaming::Barrier barriers[kMostRing];
+  const auto parts = static_cast<unsigned>(g.parts());
+  const unsigned blocks = (parts - blockIdx.x + gridDim.x - 1) / gridDim.x * kPartBlocks;
+  const int slot_bytes = kBlockRows * g.d * static_cast<int>(sizeof(uint16_t));
+  if (threadIdx.x == 0) streaming::init_barriers(barriers, ring);
+  __syncthreads();
+  for (int slot = 0; slot < ring; ++slot) send_for(g, slot, slots + slot * slot_bytes, barriers + slot);
+  int first = kNoKey, slot = 0;
+  unsigned parity = 0;
+  for (unsigned block = 0; block < blocks; ++block) {
+    streaming::wait_for(barriers + slot, parity);
+    first = first_bad_row<kBf16>(g, block, slots + slot * slot_bytes, first);
+    __syncwarp();
+    if (block + ring < blocks) send_for(g, block + ring, slots + slot * slot_bytes, barriers + slot);
+    if (++slot == ring) {
+      slot = 0;
+      parity ^= 1;
+    }
+    if (block % kPartBlocks != kPartBlocks - 1) continue;
+    const int least = __reduce_min_sync(0xffffffffU, first);
+    if (threadIdx.x == 0) g.first_bad[WatchedBlock(block).part] = least;
+    first = kNoKey;
+  }
 }
 
 __global__ void __launch_bounds__(kThreads) attention_guard_patch(const AttentionGuard g) {
@@ -76,29 +182,27 @@ __global__ void __launch_bounds__(kThreads) attention_guard_patch(const Attentio
   const int64_t begin = blockIdx.x % blocks * kPatchRows, parts = g.parts_a_head();
   const auto rows = static_cast<int>(min(int64_t{kPatchRows}, g.queries - begin));
   const int thread = static_cast<int>(threadIdx.x);
-  if (thread == 0) shared_first = AttentionGuard::kNoKey;
-  int first = AttentionGuard::kNoKey;
+  if (thread == 0) shared_first = kNoKey;
+  int first = kNoKey;
   for (int64_t part = thread; part < parts; part += kThreads)
     first = min(first, g.first_bad[head * parts + part]);
-  const bool some_key = __syncthreads_or(first != AttentionGuard::kNoKey) != 0;
-  if (some_key) {
-    atomicMin(&shared_first, first);
-    __syncthreads();
-    first = shared_first;
-  }
   const float* statistics = g.statistics + head * g.queries + begin;
   bool some_row = false;
-#pragma unroll 4
-  for (int row = thread; row < rows; row += kThreads) {
-    const int64_t visible = g.causal ? begin + row + 1 + g.keys - g.queries : g.keys;
-    const bool bad = !isfinite(statistics[row]) || (some_key && first < visible);
-    is_bad[row] = bad;
-    some_row |= bad;
+#pragma unroll
+  for (int pass = 0; pass < kPatchRows / kThreads; ++pass) {
+    const int row = thread + pass * kThreads;
+    if (row >= rows) continue;
+    is_bad[row] = !isfinite(statistics[row]);
+    some_row |= is_bad[row];
   }
-  if (!__syncthreads_or(some_row)) return;
+  if (!__syncthreads_or(some_row || first != kNoKey)) return;
+  atomicMin(&shared_first, first);
+  __syncthreads();
+  first = shared_first;
   constexpr uint16_t kNan = 0x7fff;  // in both types
   for (int row = 0; row < rows; ++row) {
-    if (!is_bad[row]) continue;
+    const int64_t visible = g.causal ? begin + row + 1 + g.keys - g.queries : g.keys;
+    if (!is_bad[row] && first >= visible) continue;
     uint16_t* o = g.o + row_begin(g, head, g.queries, begin + row);
     for (int i = thread; i < g.d; i += kThreads) o[i] = kNan;
     if (thread == 0 && g.lse) g.lse[head * g.queries + begin + row] = NAN;
@@ -109,17 +213,44 @@ bool is_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointe
 
 fulcrum_status too_many() { return failed(FULCRUM_UNSUPPORTED, "attention: more rows than a grid has CTAs"); }
 
+template <bool kBf16>
+void scan(const AttentionGuard& g, cudaStream_t stream) {
+  const auto grid = static_cast<unsigned>(g.parts());
+  const int units = is_aligned(g.k) && is_aligned(g.v) ? g.d / kVector : 0;
+  if (units * kVector == g.d && units == 8) {
+    attention_guard_scan<kBf16, 8><<<grid, kThreads, 0, stream>>>(g);
+  } else if (units * kVector == g.d && units == 16) {
+    attention_guard_scan<kBf16, 16><<<grid, kThreads, 0, stream>>>(g);
+  } else {
+    attention_guard_scan<kBf16, 0><<<grid, kThreads, 0, stream>>>(g);
+  }
+}
+
 }  // namespace
 
 fulcrum_status enqueue_guard_scan(const AttentionGuard& g, cudaStream_t stream) {
   if (g.parts() > std::numeric_limits<int32_t>::max()) return too_many();
-  const auto grid = static_cast<unsigned>(g.parts());
-  const bool aligned = is_aligned(g.k) && is_aligned(g.v) && g.d % kVector == 0;
-  if (g.is_bf16 && aligned) attention_guard_scan<true, true><<<grid, kThreads, 0, stream>>>(g);
-  if (g.is_bf16 && !aligned) attention_guard_scan<true, false><<<grid, kThreads, 0, stream>>>(g);
-  if (!g.is_bf16 && aligned) attention_guard_scan<false, true><<<grid, kThreads, 0, stream>>>(g);
-  if (!g.is_bf16 && !aligned) attention_guard_scan<false, false><<<grid, kThreads, 0, stream>>>(g);
+  g.is_bf16 ? scan<true>(g, stream) : scan<false>(g, stream);
   return launched("a look for NaN among keys and values");
+}
+
+bool guard_can_watch(const AttentionGuard& g) {
+  const int slot_bytes = kBlockRows * g.d * static_cast<int>(sizeof(uint16_t));
+  return device().major == 9 && is_aligned(g.k) && is_aligned(g.v) && g.d % kVector == 0 &&
+         2 * slot_bytes <= kRingBytes && g.parts() <= std::numeric_limits<int32_t>::max() / kPartBlocks;
+}
+
+fulcrum_status enqueue_guard_watch(const AttentionGuard& g, cudaStream_t stream) {
+  const int slot_bytes = kBlockRows * g.d * static_cast<int>(sizeof(uint16_t));
+  const int ring = kRingBytes / slot_bytes < kMostRing ? kRingBytes / slot_bytes : kMostRing;
+  const auto grid = static_cast<unsigned>(g.parts() < device().sms ? g.parts() : device().sms);
+  const auto bytes = static_cast<std::size_t>(ring * slot_bytes);
+  if (g.is_bf16) {
+    attention_guard_watch<true><<<grid, kWarp, bytes, stream>>>(g, ring);
+  } else {
+    attention_guard_watch<false><<<grid, kWarp, bytes, stream>>>(g, ring);
+  }
+  return launched("a look for NaN beside attention");
 }
 
 fulcrum_status enqueue_guard_patch(const AttentionGuard& g, cudaStream_t stream) {

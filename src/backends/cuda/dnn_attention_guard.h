@@ -20,16 +20,22 @@ struct AttentionGuard {
   int d = 0;
   bool causal = false, heads_first = true, is_bf16 = false;
 
-  static constexpr int kPartKeys = 128;
+  static constexpr int kPartKeys = 64;
   static constexpr int kNoKey = 0x7fffffff;
   constexpr int64_t parts_a_head() const { return (keys + kPartKeys - 1) / kPartKeys; }
   constexpr int64_t parts() const { return batches * heads * parts_a_head(); }
 };
 
-/// Looks for NaN and Inf among keys and values. Needs nothing of the attention, which may run at the same time.
+/// Looks for NaN and Inf among keys and values, with all of the device. Needs nothing of the attention.
 fulcrum_status enqueue_guard_scan(const AttentionGuard& guard, cudaStream_t stream);
-/// Behind the scan and the attention: makes the rows NaN that see one. An Inf in a query shows in its statistics, since
-/// all its scores are then infinite.
+
+/// The same by one warp a multiprocessor, small enough to fit beside an attention kernel that has the rest: the memory
+/// that such a kernel leaves idle carries it. Whether it fits shows only when both run.
+fulcrum_status enqueue_guard_watch(const AttentionGuard& guard, cudaStream_t stream);
+bool guard_can_watch(const AttentionGuard& guard);
+
+/// Behind a look at the keys and behind the attention: makes the rows NaN that see one. An Inf in a query shows in its
+/// statistics, since all its scores are then infinite.
 fulcrum_status enqueue_guard_patch(const AttentionGuard& guard, cudaStream_t stream);
 
 }  // namespace fulcrum::backends::cuda

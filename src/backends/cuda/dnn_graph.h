@@ -135,27 +135,27 @@ class DnnPlan {
   std::mutex mutex_;
 };
 
-/// Engines by what they were made for. Few: each holds code on the device.
-template <class Key>
-class DnnEngines {
+/// What was chosen, by what it was chosen for. Few: engines hold code on the device.
+template <class Key, class Choice>
+class DnnChoices {
  public:
-  template <class Make>  // fulcrum_status(std::shared_ptr<DnnEngine>*)
-  fulcrum_status find(const Key& key, const Make& make, std::shared_ptr<DnnEngine>* engine) {
+  template <class Make>  // fulcrum_status(Choice*)
+  fulcrum_status find(const Key& key, const Make& make, Choice* choice) {
     constexpr std::size_t kMost = 128;
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(mutex_);  // one search at a time: two would time each other
     if (const auto found = known_.find(key); found != known_.end()) {
-      *engine = found->second;
+      *choice = found->second;
       return done();
     }
-    FULCRUM_STATUS(make(engine));
+    FULCRUM_STATUS(make(choice));
     if (known_.size() >= kMost) known_.clear();
-    known_.emplace(key, *engine);
+    known_.emplace(key, *choice);
     return done();
   }
 
  private:
   std::mutex mutex_;
-  std::map<Key, std::shared_ptr<DnnEngine>> known_;
+  std::map<Key, Choice> known_;
 };
 
 }  // namespace fulcrum::backends::cuda

@@ -31,8 +31,8 @@ struct Sequence {
   int64_t steps;
 };
 
-/// Ways to do it: by its shape, warps with so many batch rows each, the same through shared memory, or tiles.
-enum class Form { best, rows1, rows2, rows4, rows8, staged2, staged4, tiled };
+/// Ways to do it: by its shape; warps with one or two batch rows; warps with 4, 8 or 16; tiles.
+enum class Form { best, rows1, rows2, wide4, wide8, wide16, tiled };
 
 /// Enqueues `count` calls; defined with the kernels of lstm_cell.
 fulcrum_status enqueue_cell(const Cell& cell, Form form, void* stream, int64_t count);
@@ -65,29 +65,26 @@ __device__ __forceinline__ float add_quad(float4 a, float4 b, float sum) {
   return __fmaf_rn(a.w, b.w, sum);
 }
 
-/// Adds the chains, which are the lanes' low three bits. Row r's sum ends in the lanes of chains r * 8 / kRows and on.
-template <int kRows>
-__device__ __forceinline__ float add_chains(float (&sum)[kRows], int chain) {
-  int rows = kRows;
+/// Adds the chains, which are the lanes' low three bits, for kCount sums. Up to eight: sum i ends as the first in the
+/// lanes of chains i * 8 / kCount and on. More: chain c has those from c * kCount / 8 on.
+template <int kCount, int kOffset = kChains / 2, int kSize>
+__device__ __forceinline__ void add_chains(float (&sum)[kSize], int chain) {
+  constexpr int kHalf = kCount / 2;
+  if constexpr (kCount == 1) {
+    sum[0] += __shfl_xor_sync(kEveryLane, sum[0], kOffset);
+  } else {
 #pragma unroll
-  for (int offset = kChains / 2; offset > 0; offset /= 2) {
-    if (rows == 1) {
-      sum[0] += __shfl_xor_sync(kEveryLane, sum[0], offset);
-      continue;
-    }
-    rows /= 2;
-#pragma unroll
-    for (int i = 0; i < rows; ++i) {
-      const float sent = chain & offset ? sum[i] : sum[i + rows];
-      const float kept = chain & offset ? sum[i + rows] : sum[i];
-      sum[i] = kept + __shfl_xor_sync(kEveryLane, sent, offset);
+    for (int i = 0; i < kHalf; ++i) {
+      const float sent = chain & kOffset ? sum[i] : sum[i + kHalf];
+      const float kept = chain & kOffset ? sum[i + kHalf] : sum[i];
+      sum[i] = kept + __shfl_xor_sync(kEveryLane, sent, kOffset);
     }
   }
-  return sum[0];
+  if constexpr (kOffset > 1) add_chains<kCount == 1 ? 1 : kHalf, kOffset / 2>(sum, chain);
 }
 
 /// The tree of add_chains() over values in one thread.
-__device__ __forceinline__ float add_chains(const float (&sum)[kChains]) {
+__device__ __forceinline__ float sum_of_chains(const float (&sum)[kChains]) {
   return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
 }
 
@@ -105,14 +102,13 @@ __device__ __forceinline__ Next next_of(float input, float forget, float cell, f
   return Next{c, output * streaming::Tanh{}(c)};
 }
 
-/// The same where lane chain + 8 * gate has the sum of its gate.
-__device__ __forceinline__ Next next_of(float sum, int lane, float before) {
-  const float gate = activate(sum, lane / kChains == kCellGate);
-  const int chain = lane % kChains;
-  const float input = __shfl_sync(kEveryLane, gate, chain);
-  const float forget = __shfl_sync(kEveryLane, gate, chain + kChains);
-  const float cell = __shfl_sync(kEveryLane, gate, chain + 2 * kChains);
-  const float output = __shfl_sync(kEveryLane, gate, chain + 3 * kChains);
+/// The same where the sum of a gate is in lane first + gate * stride, and each of these lanes wants the result.
+__device__ __forceinline__ Next next_of(float sum, bool is_cell, int first, int stride, float before) {
+  const float gate = activate(sum, is_cell);
+  const float input = __shfl_sync(kEveryLane, gate, first);
+  const float forget = __shfl_sync(kEveryLane, gate, first + stride);
+  const float cell = __shfl_sync(kEveryLane, gate, first + 2 * stride);
+  const float output = __shfl_sync(kEveryLane, gate, first + 3 * stride);
   return next_of(input, forget, cell, output, before);
 }
 

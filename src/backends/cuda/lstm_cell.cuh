@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels of lstm_cell (lstm.cuh says in which order they add). A warp takes one hidden unit and a few batch rows:
-// its lanes are the four gates and the eight chains, so that a call is one round trip to memory, a few fmas and
-// shuffles. Large calls go in tiles: eight warps, one a chain, over slabs of both operands in shared memory.
+// The kernels of lstm_cell (lstm.cuh says in which order they add). A warp takes one hidden unit and a few batch rows,
+// its lanes the eight chains and either the four gates or four groups of rows, so that a call is one round trip to
+// memory, a few fmas and shuffles. Large calls go in tiles: eight warps, one a chain, over slabs in shared memory.
 #pragma once
 
 #include "backends/cuda/lstm.cuh"
@@ -30,25 +30,27 @@ __device__ __forceinline__ void copy_quad(float* to_shared, const float* from, i
   }
 }
 
-/// Rounds of 32 terms of a unit's four gates and kRows batch rows, both operands one after the other.
-template <bool kWhole, int kRows>
+/// Rounds of 32 terms: kLines lines of weights and kRows of values meet, each line `apart` rows of its matrix from the
+/// one before. Rows of the batch past the end are the last again.
+template <bool kWhole, int kLines, int kRows>
 struct Rounds {
   const Cell& cell;
-  const float *input_weights, *hidden_weights;  // of this lane's gate
-  int64_t row0;
+  int64_t weight_row, row0;
   int chain, input_rounds;
 
-  /// kCount rounds, all asked for before the first is used. Rows past the end are the last again.
+  /// kCount rounds, all asked for before the first is used.
   template <int kCount>
-  __device__ __forceinline__ void add(int first, float (&sum)[kRows]) const {
-    float4 weight[kCount], value[kCount][kRows];
+  __device__ __forceinline__ void add(int first, float (&sum)[kLines * kRows]) const {
+    float4 weight[kCount][kLines], value[kCount][kRows];
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
-      const int round = first + i;
-      const bool is_input = round < input_rounds;
-      const int64_t quad = chain + int64_t{kChains} * (is_input ? round : round - input_rounds);
+      const bool is_input = first + i < input_rounds;
+      const int64_t quad = chain + int64_t{kChains} * (is_input ? first + i : first + i - input_rounds);
       const int64_t n = is_input ? cell.inputs : cell.hidden;
-      weight[i] = load_quad<kWhole>(is_input ? input_weights : hidden_weights, n, quad);
+      const float* weights = is_input ? cell.input_weights : cell.hidden_weights;
+#pragma unroll
+      for (int l = 0; l < kLines; ++l)
+        weight[i][l] = load_quad<kWhole>(weights + (weight_row + l * cell.hidden) * n, n, quad);
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
         const float* rows = (is_input ? cell.x : cell.h) + min(row0 + r, cell.batch - 1) * n;
@@ -58,14 +60,32 @@ struct Rounds {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
 #pragma unroll
-      for (int r = 0; r < kRows; ++r) sum[r] = add_quad(weight[i], value[i][r], sum[r]);
+      for (int l = 0; l < kLines; ++l) {
+#pragma unroll
+        for (int r = 0; r < kRows; ++r)
+          sum[l * kRows + r] = add_quad(weight[i][l], value[i][r], sum[l * kRows + r]);
+      }
     }
+  }
+
+  template <int kBatch>
+  __device__ __forceinline__ void add_all(float (&sum)[kLines * kRows]) const {
+    const int rounds = input_rounds + static_cast<int>((cell.hidden + 4 * kChains - 1) / (4 * kChains));
+    int round = 0;
+#pragma unroll 1
+    for (; round + kBatch <= rounds; round += kBatch) add<kBatch>(round, sum);
+#pragma unroll 1
+    for (; round < rounds; ++round) add<1>(round, sum);
   }
 };
 
-/// CTA b has unit block b % unit_blocks; `row_warps` of its warps take different rows, the others different units.
-/// Lanes ask for kBatch quads of each row at once. kWhole: rows are aligned and whole rounds of 32 terms, so that loads
-/// need no conditions, which would part them.
+__device__ __forceinline__ int input_rounds_of(const Cell& cell) {
+  return static_cast<int>((cell.inputs + 4 * kChains - 1) / (4 * kChains));
+}
+
+/// A few batch rows: lanes are the four gates of a unit and the eight chains. CTA b has unit block b % unit_blocks;
+/// `row_warps` of its warps take different rows, the others different units. Lanes ask for kBatch quads of each row at
+/// once. kWhole: rows are aligned and whole rounds of 32 terms, so that loads need no conditions, which would part them.
 template <bool kWhole, int kRows, int kBatch>
 __global__ void __launch_bounds__(kCtaWarps* kWarp, 2)
     lstm_cell_rows(Cell cell, int row_warps, int64_t unit_blocks) {
@@ -75,92 +95,54 @@ __global__ void __launch_bounds__(kCtaWarps* kWarp, 2)
   const int64_t row0 = (blockIdx.x / unit_blocks * row_warps + warp % row_warps) * kRows;
   if (unit >= cell.hidden || row0 >= cell.batch) return;
   const int64_t weight_row = gate * cell.hidden + unit;
-  const float* input_weights = cell.input_weights + weight_row * cell.inputs;
-  const float* hidden_weights = cell.hidden_weights + weight_row * cell.hidden;
-  const int input_rounds = static_cast<int>((cell.inputs + 4 * kChains - 1) / (4 * kChains));
-  const int rounds = input_rounds + static_cast<int>((cell.hidden + 4 * kChains - 1) / (4 * kChains));
   streaming::follow();
 
   const int64_t row = row0 + chain / (kChains / kRows);  // whose sum this lane will have
   const float before = row < cell.batch ? cell.c[row * cell.hidden + unit] : 0;
   const float bias = cell.bias[weight_row];
   float sum[kRows] = {};
-  const Rounds<kWhole, kRows> all{cell, input_weights, hidden_weights, row0, chain, input_rounds};
-  int round = 0;
-#pragma unroll 1
-  for (; round + kBatch <= rounds; round += kBatch) all.template add<kBatch>(round, sum);
-#pragma unroll 1
-  for (; round < rounds; ++round) all.template add<1>(round, sum);
-  const float total = add_chains(sum, chain) + bias;
-  const Next next = next_of(total, lane, before);
+  Rounds<kWhole, 1, kRows>{cell, weight_row, row0, chain, input_rounds_of(cell)}.template add_all<kBatch>(
+      sum);
+  add_chains<kRows>(sum, chain);
+  const Next next = next_of(sum[0] + bias, gate == kCellGate, chain, kChains, before);
   if (row >= cell.batch || chain % (kChains / kRows) != 0) return;
   if (gate == 0) cell.next_c[row * cell.hidden + unit] = next.c;
   if (gate == 1) cell.next_h[row * cell.hidden + unit] = next.h;
 }
 
-/// What a CTA of the staged form has: 4 units and 2 warps of kRows rows for each.
-template <int kRows>
-struct Stage {
-  static constexpr int kUnits = 4, kRowWarps = kCtaWarps / kUnits, kBatchRows = kRowWarps * kRows;
-  static constexpr int kAll = kUnits * kGates + kBatchRows;
+inline constexpr int kWideWarps = 4;
 
-  __host__ __device__ static int64_t quads(const Cell& cell) {  // of a row: both operands, in whole rounds
-    return kChains *
-           (streaming::divide_up(cell.inputs, 4 * kChains) + streaming::divide_up(cell.hidden, 4 * kChains));
-  }
-  static int64_t bytes(const Cell& cell) { return kAll * quads(cell) * int64_t{sizeof(float4)}; }
-};
-
-/// The same as lstm_cell_rows with everything that a CTA reads in shared memory first: one round trip, whatever the
-/// compiler makes of the loads.
-template <bool kAligned, int kRows>
-__global__ void __launch_bounds__(kCtaWarps* kWarp) lstm_cell_staged(Cell cell, int64_t unit_blocks) {
-  using S = Stage<kRows>;
-  extern __shared__ float4 stage[];
-  const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-  const int chain = lane % kChains, gate = lane / kChains;
-  const int64_t unit0 = blockIdx.x % unit_blocks * S::kUnits;
-  const int64_t row0 = blockIdx.x / unit_blocks * S::kBatchRows;
-  const int quads = static_cast<int>(S::quads(cell));
-  const int input_quads = static_cast<int>(streaming::divide_up(cell.inputs, 4 * kChains)) * kChains;
-  const int local_unit = warp % S::kUnits, local_row = warp / S::kUnits * kRows;
-  const int64_t unit = min(unit0 + local_unit, cell.hidden - 1);
-  const int64_t row = row0 + local_row + chain / (kChains / kRows);  // whose sum this lane will have
+/// More batch rows: a lane has all gates of kRows rows for one chain, and a warp four times the rows. A load serves four
+/// gates or four groups of rows, where above it serves but one. CTA b has unit block b % unit_blocks.
+template <bool kWhole, int kRows, int kBatch>
+__global__ void __launch_bounds__(kWideWarps* kWarp, 2)
+    lstm_cell_wide(Cell cell, int row_warps, int64_t unit_blocks) {
+  const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, chain = lane % kChains;
+  const int64_t unit = blockIdx.x % unit_blocks * (kWideWarps / row_warps) + warp / row_warps;
+  const int64_t warp_row = (blockIdx.x / unit_blocks * row_warps + warp % row_warps) * (4 * kRows);
+  if (unit >= cell.hidden || warp_row >= cell.batch) return;
+  const int64_t row0 = warp_row + lane / kChains * kRows;
+  // Once the chains are added, two lanes have a gate of this group's rows: half of them each.
+  constexpr int kOwn = kRows == 4 ? 2 : 1;
+  const int gate = chain / 2, half = chain % 2;
+  const int64_t first_own = row0 + (kRows == 1 ? 0 : half * kOwn);
   streaming::follow();
 
-  for (int line = warp; line < S::kAll;
-       line += kCtaWarps) {  // rows and units past the end are the last again
-    const bool is_weight = line < S::kUnits * kGates;
-    const int64_t from = is_weight
-                             ? line / S::kUnits * cell.hidden + min(unit0 + line % S::kUnits, cell.hidden - 1)
-                             : min(row0 + line - S::kUnits * kGates, cell.batch - 1);
-    const float* of_input = (is_weight ? cell.input_weights : cell.x) + from * cell.inputs;
-    const float* of_hidden = (is_weight ? cell.hidden_weights : cell.h) + from * cell.hidden;
-    for (int quad = lane; quad < quads; quad += kWarp) {
-      const bool is_input = quad < input_quads;
-      const int64_t at = 4 * (is_input ? quad : quad - input_quads);
-      const int64_t left = (is_input ? cell.inputs : cell.hidden) - at;
-      copy_quad<kAligned>(reinterpret_cast<float*>(stage + line * quads + quad),
-                          (is_input ? of_input : of_hidden) + (left > 0 ? at : 0), left);
-    }
-  }
-  const float before = row < cell.batch ? cell.c[row * cell.hidden + unit] : 0;
   const float bias = cell.bias[gate * cell.hidden + unit];
-  asm volatile("cp.async.wait_all;" ::: "memory");
-  __syncthreads();
-
-  const float4* weight = stage + (gate * S::kUnits + local_unit) * quads + chain;
-  const float4* value = stage + (S::kUnits * kGates + local_row) * quads + chain;
-  float sum[kRows] = {};
-#pragma unroll 6
-  for (int quad = 0; quad < quads; quad += kChains) {
+  float before[kOwn];
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) sum[r] = add_quad(weight[quad], value[r * quads + quad], sum[r]);
+  for (int i = 0; i < kOwn; ++i) before[i] = cell.c[min(first_own + i, cell.batch - 1) * cell.hidden + unit];
+  float sum[kGates * kRows] = {};
+  Rounds<kWhole, kGates, kRows>{cell, unit, row0, chain, input_rounds_of(cell)}.template add_all<kBatch>(sum);
+  add_chains<kGates * kRows>(sum, chain);
+#pragma unroll
+  for (int i = 0; i < kOwn; ++i) {
+    const Next next = next_of(sum[i] + bias, gate == kCellGate, lane - chain + half, 2, before[i]);
+    const int64_t row = first_own + i;
+    if (row >= cell.batch || (kRows == 1 && half == 1)) continue;
+    if (gate == 0) cell.next_c[row * cell.hidden + unit] = next.c;
+    if (gate == 1) cell.next_h[row * cell.hidden + unit] = next.h;
   }
-  const Next next = next_of(add_chains(sum, chain) + bias, lane, before);
-  if (row >= cell.batch || unit0 + local_unit >= cell.hidden || chain % (kChains / kRows) != 0) return;
-  if (gate == 0) cell.next_c[row * cell.hidden + unit] = next.c;
-  if (gate == 1) cell.next_h[row * cell.hidden + unit] = next.h;
 }
 
 /// Shapes of a tile of kThreadRows * 8 batch rows and 8 hidden units. A slab is 128 terms of each of its rows.
@@ -256,7 +238,7 @@ __device__ __forceinline__ Next finish_unit(const float* memory, int row, int un
 #pragma unroll
     for (int c = 0; c < kChains; ++c)
       chains[c] = memory[(c * T::kRows + row) * T::kSumPitch + g * T::kUnits + unit];
-    gates[g] = activate(add_chains(chains) + bias[g], g == kCellGate);
+    gates[g] = activate(sum_of_chains(chains) + bias[g], g == kCellGate);
   }
   return next_of(gates[0], gates[1], gates[2], gates[3], before);
 }

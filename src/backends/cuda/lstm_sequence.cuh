@@ -2,31 +2,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // All steps of lstm_sequence in one launch. A cluster takes a few batch rows, a warp of it one hidden unit, whose
-// weights stay in the registers of its lanes (four gates, eight chains: lstm.cuh). A step ends with every CTA's new
-// hidden states stored into the shared memory of all, and a barrier of the cluster; while it waits there a warp adds up
-// the inputs of the next step. Clusters need nothing of each other.
+// weights stay in the registers of its lanes (four gates, eight chains: lstm.cuh). At the end of a step a CTA sends the
+// new hidden states of its units to all CTAs of the cluster, as one block each, and tells a barrier there; while the
+// others' blocks are on their way a warp adds up the inputs of the next step. Clusters need nothing of each other.
 #pragma once
 
+#include "backends/cuda/bulk.cuh"
 #include "backends/cuda/fold.cuh"
 #include "backends/cuda/lstm.cuh"
 
 namespace fulcrum::backends::cuda::lstm {
 
-inline constexpr int kMostClusterWarps = 16;
-
-/// Stores into the shared memory of CTA `rank` of the cluster, at the place `to` has in this one.
-__device__ __forceinline__ void store_in(int rank, float* to, float value) {
-#if __CUDA_ARCH__ >= 900
-  const auto here = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  unsigned there;
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(rank));
-  asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(there), "f"(value) : "memory");
-#endif
-}
-
-/// Steps whose inputs are in shared memory: one is added up, one may still be read by a slower warp, one is there, one
-/// on its way.
-inline constexpr int kRing = 4;
+/// Up to 32 kInputRounds inputs and 32 kHiddenRounds hidden units, kRows batch rows.
+template <int kRows, int kInputRounds, int kHiddenRounds>
+struct ClusterShape {
+  static constexpr int kUnits = kHiddenRounds <= 4 ? 8 : 16;  // of a CTA: its warps
+  static constexpr int kThreads = kUnits * kWarp;
+  static constexpr int kMostCtas = 32 * kHiddenRounds / kUnits;
+  static constexpr int kInputWidth = 32 * kInputRounds;
+  // A block is a CTA's units of all rows, [row][unit]. Blocks are so far apart that lanes meet in no bank.
+  static constexpr int kBlock = kRows * kUnits, kBlockStride = kRows == 1 ? kBlock : kBlock + kUnits;
+  static constexpr int kBlockQuads = kBlock / 4;
+  static constexpr int kState = kMostCtas * kBlockStride;
+  static_assert(kMostCtas * kBlockQuads <= kThreads);  // a quad a thread when blocks are sent
+};
 
 /// This lane's quads of a row of n weights; zeros past its end.
 template <int kRounds>
@@ -41,31 +40,32 @@ __device__ __forceinline__ void load_weights(const float* row, int n, int chain,
   }
 }
 
-/// This lane's part of the sums over one operand of one step, weights in registers.
-template <int kRows, int kRounds>
-__device__ __forceinline__ void add_operand(const float (&rows)[kRows][32 * kRounds], int chain,
-                                            const float4 (&weight)[kRounds], float (&sum)[kRows]) {
+/// This lane's part of the sums over one operand of one step: row r's quad of round i lies at
+/// first[i * kRoundStride + r * kRowStride].
+template <int kRows, int kRounds, int kRoundStride, int kRowStride>
+__device__ __forceinline__ void add_operand(const float* first, const float4 (&weight)[kRounds],
+                                            float (&sum)[kRows]) {
 #pragma unroll
   for (int i = 0; i < kRounds; ++i) {
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-      const float4 value = *reinterpret_cast<const float4*>(&rows[r][4 * (chain + kChains * i)]);
+      const float4 value = *reinterpret_cast<const float4*>(first + i * kRoundStride + r * kRowStride);
       sum[r] = add_quad(weight[i], value, sum[r]);
     }
     // Loads that run further ahead than this want registers that hold weights.
-    if (kRows * kRounds > 16 && (kRows == 8 || i % 2 == 1)) asm volatile("" ::: "memory");
+    if (kRows * kRounds >= 32 || (kRows * kRounds > 16 && i % 2 == 1)) asm volatile("" ::: "memory");
   }
 }
 
 /// Asks for the inputs of step t; rows past the end are the last again.
 template <int kRows, int kWidth>
-__device__ __forceinline__ void copy_inputs(const Sequence& s, int64_t t, int64_t row0,
+__device__ __forceinline__ void copy_inputs(const Sequence& s, int t, int64_t row0,
                                             float (&to)[kRows][kWidth]) {
   const Cell& cell = s.cell;
   const int lane = threadIdx.x % kWarp, warps = blockDim.x / kWarp;
   if (t >= s.steps) return;
   for (int r = threadIdx.x / kWarp; r < kRows; r += warps) {
-    const float* from = cell.x + (t * cell.batch + min(row0 + r, cell.batch - 1)) * cell.inputs;
+    const float* from = cell.x + (int64_t{t} * cell.batch + min(row0 + r, cell.batch - 1)) * cell.inputs;
     for (int k = lane; k < cell.inputs; k += kWarp) {
       const auto place = static_cast<unsigned>(__cvta_generic_to_shared(&to[r][k]));
       asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(place), "l"(from + k) : "memory");
@@ -75,77 +75,152 @@ __device__ __forceinline__ void copy_inputs(const Sequence& s, int64_t t, int64_
 
 __device__ __forceinline__ void await_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
-/// Up to 32 kInputRounds inputs and 32 kHiddenRounds hidden units; `cluster` CTAs of as many warps as each has units.
+#if __CUDA_ARCH__ >= 900
+
+/// By one thread: barriers that `count` CTAs complete.
+__device__ __forceinline__ void init_meeting(uint64_t* barriers, int count) {
+  for (int i = 0; i < 2; ++i)
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(streaming::shared_address(barriers + i)),
+                 "r"(count)
+                 : "memory");
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+/// The address that a place of this CTA's shared memory has in CTA `rank` of the cluster.
+__device__ __forceinline__ unsigned address_in(int rank, const void* here) {
+  unsigned there;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(there)
+               : "r"(streaming::shared_address(here)), "r"(rank));
+  return there;
+}
+
+__device__ __forceinline__ void send(unsigned there, float4 value) {
+  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(there), "f"(value.x), "f"(value.y),
+               "f"(value.z), "f"(value.w)
+               : "memory");
+}
+
+/// What this warp sent before its last __syncwarp() is seen by those that wait.
+__device__ __forceinline__ void tell(unsigned barrier_there) {
+  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier_there)
+               : "memory");
+}
+
+/// Ends in an error of the device where a CTA never comes.
+__device__ __forceinline__ void await_blocks(uint64_t* barrier, unsigned parity) {
+  constexpr long long kCycles = 1LL << 34;
+  const unsigned address = streaming::shared_address(barrier);
+  const long long begin = clock64();
+  for (unsigned complete = 0; complete == 0;) {
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, p;\n"
+        "}\n"
+        : "=r"(complete)
+        : "r"(address), "r"(parity)
+        : "memory");
+    if (complete == 0 && clock64() - begin > kCycles) __trap();
+  }
+}
+
+#else  // never launched
+
+__device__ __forceinline__ void init_meeting(uint64_t*, int) {}
+__device__ __forceinline__ unsigned address_in(int, const void*) { return 0; }
+__device__ __forceinline__ void send(unsigned, float4) {}
+__device__ __forceinline__ void tell(unsigned) {}
+__device__ __forceinline__ void await_blocks(uint64_t*, unsigned) {}
+
+#endif
+
+/// `cluster` CTAs. Step t's hidden states go into state[(t + 1) % 2] and complete meeting[t % 2]. That two of each are
+/// enough: a CTA sends those of step t when all its warps have read the state before them, so who has got them may
+/// write over it; and it has then seen all blocks of step t - 1, so a block of step t + 1 finds that meeting over.
 template <int kRows, int kInputRounds, int kHiddenRounds>
-__global__ void __launch_bounds__(kMostClusterWarps* kWarp) lstm_sequence_cluster(Sequence s, int cluster) {
-  constexpr int kInputWidth = 32 * kInputRounds, kWidth = 32 * kHiddenRounds;
-  __shared__ __align__(16) float inputs[kRing][kRows][kInputWidth];
-  __shared__ __align__(16) float state[2][kRows][kWidth];
+__global__ void __launch_bounds__(ClusterShape<kRows, kInputRounds, kHiddenRounds>::kThreads, 1)
+    lstm_sequence_cluster(Sequence s, int cluster) {
+  using S = ClusterShape<kRows, kInputRounds, kHiddenRounds>;
+  __shared__ __align__(16) float inputs[2][kRows][S::kInputWidth];
+  __shared__ __align__(16) float state[2][S::kState];
+  __shared__ uint64_t meeting[2];
   const Cell& cell = s.cell;
   const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   const int chain = lane % kChains, gate = lane / kChains;
   const int rank = static_cast<int>(blockIdx.x) % cluster;
   const int64_t row0 = static_cast<int64_t>(blockIdx.x) / cluster * kRows;
-  const int unit = rank * static_cast<int>(blockDim.x / kWarp) + warp;
+  const int unit = rank * S::kUnits + warp;
   const bool has_unit = unit < cell.hidden;
   const int64_t weight_row = gate * cell.hidden + (has_unit ? unit : 0);
+  if (threadIdx.x == 0) init_meeting(meeting, cluster);
   streaming::follow();
 
   float4 input_weight[kInputRounds], hidden_weight[kHiddenRounds];
-#pragma unroll
-  for (int i = 0; i < kInputRounds; ++i)
-    input_weight[i] =
-        load_quad<false>(cell.input_weights + weight_row * cell.inputs, cell.inputs, chain + kChains * i);
-#pragma unroll
-  for (int i = 0; i < kHiddenRounds; ++i)
-    hidden_weight[i] =
-        load_quad<false>(cell.hidden_weights + weight_row * cell.hidden, cell.hidden, chain + kChains * i);
+  load_weights(cell.input_weights + weight_row * cell.inputs, static_cast<int>(cell.inputs), chain,
+               input_weight);
+  load_weights(cell.hidden_weights + weight_row * cell.hidden, static_cast<int>(cell.hidden), chain,
+               hidden_weight);
   const float bias = cell.bias[weight_row];
-  for (int i = threadIdx.x; i < kRows * kWidth; i += blockDim.x) {
-    const int64_t row = min(row0 + i / kWidth, cell.batch - 1);
-    const int k = i % kWidth;
-    state[0][i / kWidth][k] = k < cell.hidden ? cell.h[row * cell.hidden + k] : 0;
-    state[1][i / kWidth][k] = 0;  // what no unit writes stays zero
+  float *all_states = &state[0][0], *all_inputs = &inputs[0][0][0];
+  for (int i = threadIdx.x; i < 2 * S::kState; i += S::kThreads) {
+    const int in_block = i % S::kState % S::kBlockStride, r = in_block / S::kUnits;
+    const int64_t k = i % S::kState / S::kBlockStride * S::kUnits + in_block % S::kUnits;
+    const bool is_first =
+        i < S::kState && r < kRows && k < cell.hidden;  // all else is zero, and stays if no unit's
+    all_states[i] = is_first ? cell.h[min(row0 + r, cell.batch - 1) * cell.hidden + k] : 0;
   }
-  for (int i = threadIdx.x; i < kRing * kRows * kInputWidth; i += blockDim.x) {
-    if (i % kInputWidth >= cell.inputs) (&inputs[0][0][0])[i] = 0;  // and what is no input
+  for (int i = threadIdx.x; i < 2 * kRows * S::kInputWidth; i += S::kThreads) {
+    if (i % S::kInputWidth >= cell.inputs) all_inputs[i] = 0;
   }
-#pragma unroll 1
-  for (int t = 0; t < kRing - 1; ++t) copy_inputs(s, t, row0, inputs[t]);
+  copy_inputs(s, 0, row0, inputs[0]);
+  copy_inputs(s, 1, row0, inputs[1]);
   const int own = chain / (kChains / kRows);  // whose sum this lane will have
   const int64_t row = row0 + own;
-  const bool stores = has_unit && row < cell.batch && lane % (kChains / kRows) == 0;
+  const bool keeps =
+      has_unit && gate == 0 && chain % (kChains / kRows) == 0;  // lanes with the same sum: the first
   float c = has_unit ? cell.c[min(row, cell.batch - 1) * cell.hidden + unit] : 0;
-  // Lanes with the same sum share the CTAs that must know it.
-  constexpr int kCopies = kWarp / kRows;
-  const int copy = gate * (kChains / kRows) + chain % (kChains / kRows);
   await_copies();
   streaming::cluster_arrive();  // all CTAs are there, and everything in shared memory
   streaming::cluster_wait();
-  float sum[kRows] = {};
-  add_operand(inputs[0], chain, input_weight, sum);
 
+  // Where this lane reads hidden states, and what this thread sends where.
+  const int first_quad = 4 * chain / S::kUnits * S::kBlockStride + 4 * chain % S::kUnits;
+  constexpr int kRoundStride = 32 / S::kUnits * S::kBlockStride;
+  const int to = static_cast<int>(threadIdx.x) / S::kBlockQuads;
+  const int sent = rank * S::kBlockStride + 4 * (static_cast<int>(threadIdx.x) % S::kBlockQuads);
+  const bool sends = to < cluster, tells = sends && threadIdx.x % S::kBlockQuads == 0;
+
+  float sum[kRows] = {};
+  add_operand<kRows, kInputRounds, 32, S::kInputWidth>(&inputs[0][0][4 * chain], input_weight, sum);
   const auto steps = static_cast<int>(s.steps);
+  float* y = cell.next_h + row * cell.hidden + unit;
   for (int t = 0; t < steps; ++t) {
-    add_operand(state[t % 2], chain, hidden_weight, sum);
-    const Next next = next_of(add_chains(sum, chain) + bias, lane, c);
+    add_operand<kRows, kHiddenRounds, kRoundStride, S::kUnits>(&state[t % 2][first_quad], hidden_weight, sum);
+    add_chains<kRows>(sum, chain);
+    const Next next = next_of(sum[0] + bias, gate == kCellGate, chain, kChains, c);
     c = next.c;
+    const int after = (t + 1) % 2;
+    if (keeps) state[after][rank * S::kBlockStride + own * S::kUnits + warp] = next.h;
+    await_copies();
+    __syncthreads();
     if (t + 1 < steps) {
-      // Nobody reads the other state any more: all have passed the last barrier.
-      for (int to = copy; has_unit && to < cluster; to += kCopies)
-        store_in(to, &state[(t + 1) % 2][own][unit], next.h);
-      await_copies();
-      streaming::cluster_arrive();
+      if (sends)
+        send(address_in(to, &state[after][sent]), *reinterpret_cast<const float4*>(&state[after][sent]));
+      __syncwarp();
+      if (tells) tell(address_in(to, &meeting[t % 2]));
     }
-    if (stores && gate == 0) cell.next_h[(int64_t{t} * cell.batch + row) * cell.hidden + unit] = next.h;
+    if (keeps && row < cell.batch) *y = next.h;
+    y += cell.batch * cell.hidden;
     if (t + 1 == steps) break;
-    copy_inputs(s, t + kRing - 1, row0, inputs[(t + kRing - 1) % kRing]);
+    copy_inputs(s, t + 2, row0, inputs[t % 2]);
 #pragma unroll
     for (int r = 0; r < kRows; ++r) sum[r] = 0;
-    add_operand(inputs[(t + 1) % kRing], chain, input_weight, sum);
-    streaming::cluster_wait();
+    add_operand<kRows, kInputRounds, 32, S::kInputWidth>(&inputs[after][0][4 * chain], input_weight, sum);
+    await_blocks(&meeting[t % 2], static_cast<unsigned>(t / 2 % 2));
   }
-  if (stores && gate == 1) cell.next_c[row * cell.hidden + unit] = c;
+  if (keeps && row < cell.batch) cell.next_c[row * cell.hidden + unit] = c;
 }
 
 }  // namespace fulcrum::backends::cuda::lstm

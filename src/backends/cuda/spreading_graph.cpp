@@ -35,24 +35,24 @@ fulcrum_status upload(const std::vector<T>& from, Scratch& to) {
 fulcrum_status upload(const Layout& layout, DeviceGraph& graph) {
   graph.long_positions = layout.long_positions;
   graph.positions = layout.positions;
-  graph.parts = layout.parts;
-  graph.hub_count = static_cast<std::int64_t>(layout.hubs.size());
-  graph.tile_count = static_cast<std::int64_t>(layout.tiles.size());
-  graph.most_slice_edges = layout.most_slice_edges;
-  graph.most_long_edges = layout.most_long_edges;
+  graph.shared_parts = layout.shared_parts;
+  graph.shared_hubs = layout.shared_hubs;
+  graph.first_shared_hub = layout.first_shared_hub;
+  graph.most_edges = layout.most_edges;
   graph.most_slices = layout.most_slices;
   graph.most_tiles = layout.most_tiles;
   graph.most_segments = layout.most_segments;
+  graph.most_hubs = layout.most_hubs;
+  graph.most_parts = layout.most_parts;
   graph.most_tile_edges = layout.most_tile_edges;
   FULCRUM_STATUS(upload(layout.node_of, graph.node_of));
+  FULCRUM_STATUS(upload(layout.sources, graph.sources));
+  FULCRUM_STATUS(upload(layout.weights, graph.weights));
   FULCRUM_STATUS(upload(layout.slices, graph.slices));
-  FULCRUM_STATUS(upload(layout.slice_edges, graph.slice_edges));
-  FULCRUM_STATUS(upload(layout.long_edges, graph.long_edges));
   FULCRUM_STATUS(upload(layout.segments, graph.segments));
   FULCRUM_STATUS(upload(layout.tiles, graph.tiles));
   FULCRUM_STATUS(upload(layout.hubs, graph.hubs));
-  FULCRUM_STATUS(upload(layout.slice_begin, graph.slice_begin));
-  return upload(layout.tile_begin, graph.tile_begin);
+  return upload(layout.shares, graph.shares);
 }
 
 fulcrum_status make(const ops::SpreadingGraph& from, std::int32_t ctas, DeviceGraph& graph) {

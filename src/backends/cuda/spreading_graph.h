@@ -14,12 +14,12 @@ namespace fulcrum::backends::cuda::spreading {
 
 /// What a layout says of its sizes, and where its parts are on the device.
 struct DeviceGraph {
-  std::int64_t long_positions = 0, positions = 0, parts = 0;
-  std::int64_t hub_count = 0, tile_count = 0;
-  std::int64_t most_slice_edges = 0, most_long_edges = 0;  // of one CTA, as what follows
-  std::int32_t most_slices = 0, most_tiles = 0, most_segments = 0;
+  std::int64_t long_positions = 0, positions = 0;
+  std::int64_t shared_parts = 0, shared_hubs = 0, first_shared_hub = 0;
+  std::int64_t most_edges = 0;  // of one CTA, as what follows
+  std::int32_t most_slices = 0, most_tiles = 0, most_segments = 0, most_hubs = 0, most_parts = 0;
   std::int32_t most_tile_edges = 0;  // of one tile
-  Scratch node_of, slices, slice_edges, long_edges, segments, tiles, hubs, slice_begin, tile_begin;
+  Scratch node_of, sources, weights, slices, segments, tiles, hubs, shares;
 };
 
 /// Nodes and edges of a prepared graph.

@@ -31,7 +31,8 @@ struct StreamShape {
   int queries = 1, rows = 1;  // of a warp at once
   std::int64_t groups = 0, chunks = 0;
   int threads = 0;
-  int capacity = 0;  // keys a query in shared memory; 0: they live in registers
+  int capacity = 0;       // keys a query in shared memory; 0: they live in registers
+  bool is_short = false;  // every CTA has all rows
 
   std::size_t list_bytes(int k) const {
     return chunks > 1 ? static_cast<std::size_t>(groups * queries * chunks * k) * 8 : 0;
@@ -46,8 +47,9 @@ fulcrum_status enqueue_stream(const Search& search, const StreamShape& shape, vo
 
 /// How a search by tensor cores falls into CTAs: tiles of queries times chunks of tiles of rows.
 struct TensorShape {
-  int queries = 0;  // of a tile
-  int terms = 1;    // of a score: 1 or, to carry all bits of f32, 3
+  int queries = 0;    // of a tile
+  int terms = 1;      // of a score: 1 or, to carry all bits of f32, 3
+  bool wide = false;  // by the kernel of topk_wide.h
   std::int64_t query_tiles = 0, chunks = 0;
 
   std::int64_t padded_queries() const { return query_tiles * queries; }

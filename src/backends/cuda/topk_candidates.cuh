@@ -91,8 +91,14 @@ struct Choice {
     }
   }
 
+  /// The best bound that any CTA has found for the thread's query.
+  __device__ __forceinline__ unsigned best_bound() const {
+    const std::int64_t query = query0 + threadIdx.x;
+    return threadIdx.x < kQueries && query < s.search.query_count ? __ldcg(s.bounds + query) : 0;
+  }
+
   /// New bounds from the maxima, shared with the CTAs of other rows. Barriers around it.
-  __device__ __forceinline__ void refresh() {
+  __device__ __forceinline__ void refresh(unsigned seen) {
     const int query = static_cast<int>(threadIdx.x);
     if (query >= kQueries) return;
     constexpr float kInfinity = INFINITY;
@@ -105,8 +111,11 @@ struct Choice {
     for (int i = 0; i < Tile::kMaxima; ++i) v[i] = state.maxima[i][query];
     float bound = kth_largest(v, s.search.k) - state.margin[query];
     if (bound == bound) {
-      const unsigned seen = atomicMax(s.bounds + query0 + query, order_of(bound));
-      if (seen != 0) bound = fmaxf(bound, score_of(seen));
+      if (order_of(bound) > seen) {
+        atomicMax(s.bounds + query0 + query, order_of(bound));
+      } else {
+        bound = score_of(seen);
+      }
     }
     state.bound[query] = bound;
   }
@@ -116,24 +125,30 @@ struct Choice {
     const int query = warp % Tile::kWarpsAlong * Tile::kWarpQueries + (lane & 3) * 2;
     Candidate* own_candidates = s.candidates + place(0) * kCandidates;
     const int rows_left = static_cast<int>(min(s.search.row_count - row0, std::int64_t{kTileRows}));
+    constexpr int kSites = 2 * Tile::kDown;
 #pragma unroll
     for (int j = 0; j < Tile::kAlong; ++j) {
+      std::uint64_t hits = 0;
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
-        const int column = query + j * 8 + e;
-        const float bound = state.bound[column];
+        const float bound = state.bound[query + j * 8 + e];
 #pragma unroll
-        for (int i = 0; i < Tile::kDown; ++i) {
+        for (int site = 0; site < kSites; ++site) {
+          const bool hit = !(sums[site / 2][j][site % 2 * 2 + e] < bound) && row + site * 8 < rows_left;
+          hits |= static_cast<std::uint64_t>(hit) << (e * kSites + site);
+        }
+      }
+      if (!__any_sync(kAll, hits != 0)) continue;
+      int* const counts[2] = {state.count + query + j * 8, state.count + query + j * 8 + 1};
+      const Slots<2, kSites> slots(hits, counts, lane);
 #pragma unroll
-          for (int half = 0; half < 2; ++half) {
-            const float product = sums[i][j][half * 2 + e];
-            const int own = row + i * 16 + half * 8;
-            if (!(product < bound) && own < rows_left) {
-              const int slot = atomicAdd(state.count + column, 1);
-              if (slot < kCandidates)
-                own_candidates[column * kCandidates + slot] = {product,
-                                                               static_cast<std::int32_t>(row0) + own};
-            }
+      for (int e = 0; e < 2; ++e) {
+#pragma unroll
+        for (int site = 0; site < kSites; ++site) {
+          const int slot = slots.first[e] + slots.offset[e][site];
+          if ((hits >> (e * kSites + site) & 1) != 0 && slot < kCandidates) {
+            own_candidates[(query + j * 8 + e) * kCandidates + slot] = {
+                sums[site / 2][j][site % 2 * 2 + e], static_cast<std::int32_t>(row0) + row + site * 8};
           }
         }
       }
@@ -148,32 +163,21 @@ struct Choice {
   __device__ __forceinline__ void make_room() {
     for (int query = warp; query < kQueries; query += kTensorThreads / 32) {
       if (!is_full(query)) continue;
-      Candidate* own = s.candidates + place(query) * kCandidates;
-      const int count = state.count[query];
-      const float bound = state.bound[query];
-      int kept = 0;
-      for (int base = 0; base < count; base += 32) {
-        Candidate candidate{};
-        if (base + lane < count) candidate = own[base + lane];
-        const bool stays = base + lane < count && !(candidate.product < bound);
-        const unsigned staying = __ballot_sync(kAll, stays);
-        if (stays) own[kept + __popc(staying & ((1u << lane) - 1))] = candidate;
-        kept += __popc(staying);
-        __syncwarp();
-      }
-      __syncwarp();
+      const int kept = keep_candidates(s.candidates + place(query) * kCandidates, state.count[query],
+                                       state.bound[query], lane);
       if (lane == 0) state.count[query] = kept > kCandidates - kTileRows ? kCandidates + 1 : kept;
       __syncwarp();
     }
   }
 
-  /// `tile` counts the CTA's tiles from 0.
-  __device__ __forceinline__ void after_tile(Sums<kQueries>& sums, std::int64_t row0, std::int64_t tile) {
+  /// `tile` counts the CTA's tiles from 0; `seen` is what best_bound() said when it began.
+  __device__ __forceinline__ void after_tile(Sums<kQueries>& sums, std::int64_t row0, std::int64_t tile,
+                                             unsigned seen) {
     __syncthreads();
     scale(sums);
     if ((tile & (tile + 1)) == 0) {  // after 1, 2, 4, ... tiles
       __syncthreads();
-      refresh();
+      refresh(seen);
       __syncthreads();
     }
     append(sums, row0);
@@ -181,7 +185,7 @@ struct Choice {
     bool full = false;
     for (int query = threadIdx.x; query < kQueries; query += kTensorThreads) full |= is_full(query);
     if (__syncthreads_or(full)) {
-      refresh();
+      refresh(seen);
       __syncthreads();
       make_room();
       __syncthreads();
@@ -216,6 +220,7 @@ __global__ void __launch_bounds__(kTensorThreads, 2) find_candidates(TensorSearc
   for (std::int64_t tile = 0; tile < own_tiles; ++tile) {
     Sums<kQueries> sums = {};
     float row_square = 0, query_square = 0;
+    const unsigned seen = choice.best_bound();  // not needed before the tile is done
     for (std::int64_t slab = 0; slab < slabs; ++slab) {
       await_copies<Tile::kStages - 2>();
       __syncthreads();  // the slab is there for all, and nobody reads the one before it any more
@@ -229,7 +234,7 @@ __global__ void __launch_bounds__(kTensorThreads, 2) find_candidates(TensorSearc
     }
     const std::int64_t row0 = (chunk + tile * s.chunks) * kTileRows;
     choice.learn_lengths(row0, row_square, tile == 0, query_square);
-    choice.after_tile(sums, row0, tile);
+    choice.after_tile(sums, row0, tile, seen);
   }
   __syncthreads();
   for (int query = thread; query < kQueries; query += kTensorThreads)

@@ -11,6 +11,9 @@ namespace fulcrum::backends::cuda::topk {
 namespace {
 
 constexpr int kThreads = 256;
+// Of CTAs that have all rows: as many threads as give each warp a tile or two.
+constexpr int kShortThreads = 1024, kShortManyThreads = 512;
+constexpr std::int64_t kShortRows = 128, kShortManyRows = 256;
 
 /// One streamed kernel of either kind, by the shape and the kind of rows.
 using Kernel = void (*)(Stream);
@@ -20,12 +23,20 @@ Kernel small_kernel(bool known) {
   return known ? stream_topk<kAligned, kRows, kQueries, false, kThreads>
                : stream_topk<kAligned, kRows, kQueries, true, kThreads>;
 }
+template <int kRows, int kQueries, int kCta>
+Kernel short_kernel(bool known) {
+  return known ? short_topk<true, kRows, kQueries, false, kCta>
+               : short_topk<true, kRows, kQueries, true, kCta>;
+}
 template <bool kAligned, int kQueries>
 Kernel large_kernel(bool known) {
   return known ? stream_topk_large<kAligned, kQueries, false> : stream_topk_large<kAligned, kQueries, true>;
 }
 
 Kernel kernel_of(const Search& s, const StreamShape& shape) {
+  if (shape.is_short)
+    return shape.queries == 8 ? short_kernel<4, 8, kShortManyThreads>(s.known)
+                              : short_kernel<1, 1, kShortThreads>(s.known);
   if (shape.capacity > 0) {
     if (shape.queries == 4)
       return s.aligned ? large_kernel<true, 4>(s.known) : large_kernel<false, 4>(s.known);
@@ -58,10 +69,26 @@ void take_tile(const Search& s, StreamShape& shape) {
   }
 }
 
+/// Few rows are not worth a merge between CTAs.
+bool take_short(const Search& s, StreamShape& shape) {
+  if (!s.aligned || s.k > kWarpMost || s.row_count < 4) return false;
+  const bool many = s.query_count >= 4 * device().sms;
+  if (s.row_count > (many ? kShortManyRows : kShortRows)) return false;
+  shape.is_short = true;
+  shape.queries = many ? 8 : 1;
+  shape.rows = many ? 4 : 1;
+  shape.threads = many ? kShortManyThreads : kShortThreads;
+  shape.capacity = static_cast<int>(streaming::divide_up(s.row_count, 32) * 32);
+  shape.groups = streaming::divide_up(s.query_count, shape.queries);
+  shape.chunks = 1;
+  return true;
+}
+
 }  // namespace
 
 StreamShape stream_shape(const Search& s) {
   StreamShape shape{.threads = kThreads};
+  if (take_short(s, shape)) return shape;
   if (s.k > kWarpMost) shape.capacity = 2 * static_cast<int>(std::bit_ceil(static_cast<unsigned>(s.k)));
   take_tile(s, shape);
   shape.groups = streaming::divide_up(s.query_count, shape.queries);
@@ -86,7 +113,8 @@ StreamShape stream_shape(const Search& s) {
 fulcrum_status enqueue_stream(const Search& s, const StreamShape& shape, void* lists, unsigned* tickets,
                               bool programmatic, void* stream, std::int64_t count) {
   const Kernel kernel = kernel_of(s, shape);
-  if (shape.capacity > 0) FULCRUM_STATUS(streaming::allow_shared<(kMostKeys * 4 * sizeof(Key))>(kernel));
+  if (shape.capacity > 0 && !shape.is_short)
+    FULCRUM_STATUS(streaming::allow_shared<(kMostKeys * 4 * sizeof(Key))>(kernel));
   return streaming::launch(kernel,
                            streaming::Launch{.ctas = shape.groups * shape.chunks,
                                              .threads = shape.threads,

@@ -6,11 +6,13 @@
 
 #include "backends/cuda/topk_candidates.cuh"
 #include "backends/cuda/topk_finish.cuh"
+#include "backends/cuda/topk_wide.h"
 
 namespace fulcrum::backends::cuda::topk {
 namespace {
 
-constexpr std::int64_t kBatch = 8192;  // queries at once: what candidates take grows with them
+constexpr std::int64_t kWideLeast = 128;  // queries that are worth a wide tile
+constexpr std::int64_t kBatch = 8192;     // queries at once: what candidates take grows with them
 constexpr int kMostShared =
     std::max({TensorTile<16>::kSharedBytes, TensorTile<64>::kSharedBytes, TensorTile<128>::kSharedBytes});
 using Kernel = void (*)(TensorSearch);
@@ -48,6 +50,15 @@ fulcrum_status allow(const Choices& choices) {
   return done();
 }
 
+fulcrum_status launch_tiles(const Choices& choices, const TensorSearch& s, bool programmatic, void* stream) {
+  return streaming::launch(choices.kernel,
+                           streaming::Launch{.ctas = s.query_tiles * s.chunks,
+                                             .threads = kTensorThreads,
+                                             .programmatic = programmatic,
+                                             .shared_bytes = static_cast<std::size_t>(choices.shared_bytes)},
+                           stream, 1, s);
+}
+
 fulcrum_status launch_finish(const TensorSearch& s, int queries_of_tile, bool programmatic, void* stream) {
   // Few queries are few CTAs, which then may be large; many should all run at once.
   const int threads = s.search.query_count <= device().sms ? kFinishMostThreads : 128;
@@ -79,15 +90,18 @@ TensorShape tensor_shape(const Search& s, int terms) {
   if (!s.aligned || s.k > 16 || queries <= 64 || streaming::divide_up(queries, 128) * row_tiles < slots)
     shape.queries = 64;
   if (s.aligned && queries <= 32) shape.queries = 16;
+  shape.wide =
+      shape.terms == 1 && s.k <= kWideMostK && queries >= kWideLeast && streaming::can_follow(nullptr) != 0;
+  if (shape.wide) shape.queries = kWideQueries;
   shape.query_tiles = streaming::divide_up(queries, shape.queries);
-  shape.chunks = std::clamp<std::int64_t>(slots / shape.query_tiles, 1, row_tiles);
+  shape.chunks = std::clamp<std::int64_t>((shape.wide ? slots / 2 : slots) / shape.query_tiles, 1, row_tiles);
   return shape;
 }
 
 fulcrum_status enqueue_tensor_search(const Search& s, const TensorShape& shape, const TensorMemory& memory,
                                      bool programmatic, void* stream, std::int64_t count) {
   const Choices choices = kernel_of(s, shape);
-  FULCRUM_STATUS(allow(choices));
+  if (!shape.wide) FULCRUM_STATUS(allow(choices));
   for (std::int64_t call = 0; call < count; ++call) {
     for (std::int64_t first = 0; first < s.query_count; first += kBatch) {
       TensorSearch part{.search = s,
@@ -101,13 +115,8 @@ fulcrum_status enqueue_tensor_search(const Search& s, const TensorShape& shape, 
       part.search.ids += first * s.k;
       part.search.scores += first * s.k;
       part.query_tiles = streaming::divide_up(part.search.query_count, shape.queries);
-      FULCRUM_STATUS(
-          streaming::launch(choices.kernel,
-                            streaming::Launch{.ctas = part.query_tiles * shape.chunks,
-                                              .threads = kTensorThreads,
-                                              .programmatic = programmatic,
-                                              .shared_bytes = static_cast<std::size_t>(choices.shared_bytes)},
-                            stream, 1, part));
+      FULCRUM_STATUS(shape.wide ? enqueue_wide(part, programmatic, stream)
+                                : launch_tiles(choices, part, programmatic, stream));
       FULCRUM_STATUS(launch_finish(part, shape.queries, programmatic, stream));
     }
   }

@@ -91,9 +91,11 @@ __device__ __forceinline__ void multiply_tf32(float (&sum)[4], const std::uint32
       : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
       : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right0), "r"(right1));
 }
-/// What tf32 leaves of a value.
-__device__ __forceinline__ std::uint32_t rest_of(std::uint32_t bits) {
-  return __float_as_uint(__uint_as_float(bits) - __uint_as_float(bits & 0xFFFFE000u));
+/// Cuts a value down to tf32; returns the rest, which is exact.
+__device__ __forceinline__ std::uint32_t split(std::uint32_t& bits) {
+  const float whole = __uint_as_float(bits);
+  bits &= 0xFFFFE000u;
+  return __float_as_uint(whole - __uint_as_float(bits));
 }
 
 /// One matrix's slabs on their way to shared memory: kRows rows from `first` of `count`.
@@ -189,7 +191,7 @@ __device__ __forceinline__ void use_slab(std::uint32_t stage, Sums<kQueries>& su
 #pragma unroll
       for (int i = 0; i < Tile::kDown; ++i) {
 #pragma unroll
-        for (int e = 0; e < 4; ++e) rest[i][e] = rest_of(left[step % 2][i][e]);
+        for (int e = 0; e < 4; ++e) rest[i][e] = split(left[step % 2][i][e]);
       }
     }
 #pragma unroll
@@ -203,9 +205,9 @@ __device__ __forceinline__ void use_slab(std::uint32_t stage, Sums<kQueries>& su
       if (pair == 0 && step + 1 < kSteps) operands.load_left(left[(step + 1) % 2], step + 1);
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const std::uint32_t right0 = right[now][half * 2], right1 = right[now][half * 2 + 1];
+        std::uint32_t right0 = right[now][half * 2], right1 = right[now][half * 2 + 1];
         if constexpr (kTerms == 3) {
-          const std::uint32_t rest0 = rest_of(right0), rest1 = rest_of(right1);
+          const std::uint32_t rest0 = split(right0), rest1 = split(right1);
 #pragma unroll
           for (int i = 0; i < Tile::kDown; ++i)
             multiply_tf32(sums[i][pair * 2 + half], rest[i], right0, right1);
@@ -255,6 +257,53 @@ __device__ __forceinline__ float kth_largest(float (&v)[kCount], int k) {
     if (i == k - 1) result = v[i];
   }
   return result;
+}
+
+/// Where a warp writes the candidates that its lanes have for kColumns queries each, kSites a query: lanes with the same
+/// lane & 3 have the same queries. One addition to a query's count serves the warp, and those of all queries are on
+/// their way at once.
+template <int kColumns, int kSites>
+struct Slots {
+  int first[kColumns];  // of the warp's
+  unsigned char offset[kColumns][kSites];
+
+  /// Bit c * kSites + i of `hits`: candidate i of query c. `counts` are of the lane's queries.
+  __device__ __forceinline__ Slots(std::uint64_t hits, int* const (&counts)[kColumns], int lane) {
+    const unsigned column = 0x11111111u << (lane & 3), before = (1u << lane) - 1;
+    int total[kColumns];
+#pragma unroll
+    for (int c = 0; c < kColumns; ++c) {
+      total[c] = 0;
+#pragma unroll
+      for (int i = 0; i < kSites; ++i) {
+        const unsigned lanes = __ballot_sync(kAll, (hits >> (c * kSites + i) & 1) != 0) & column;
+        offset[c][i] = static_cast<unsigned char>(total[c] + __popc(lanes & before));
+        total[c] += __popc(lanes);
+      }
+    }
+#pragma unroll
+    for (int c = 0; c < kColumns; ++c) {
+      first[c] = 0;
+      if (lane < 4 && total[c] > 0) first[c] = atomicAdd(counts[c], total[c]);
+    }
+#pragma unroll
+    for (int c = 0; c < kColumns; ++c) first[c] = __shfl_sync(kAll, first[c], lane & 3);
+  }
+};
+
+/// Leaves out the candidates of a query that have fallen below the bound, by one warp; returns how many stay.
+__device__ __forceinline__ int keep_candidates(Candidate* own, int count, float bound, int lane) {
+  int kept = 0;
+  for (int base = 0; base < count; base += 32) {
+    Candidate candidate{};
+    if (base + lane < count) candidate = own[base + lane];
+    const bool stays = base + lane < count && !(candidate.product < bound);
+    const unsigned staying = __ballot_sync(kAll, stays);
+    if (stays) own[kept + __popc(staying & ((1u << lane) - 1))] = candidate;
+    kept += __popc(staying);
+    __syncwarp();
+  }
+  return kept;
 }
 
 }  // namespace fulcrum::backends::cuda::topk

@@ -80,8 +80,9 @@ Status write_predictions(const Options& options, const Subject& subject, const S
     FULCRUM_TRY(const model::Model model, model_of(stock, &target));
     const model::Model blind = model.without_cells();
     const std::string hash = model::model_hash(model);
-    for (const Want& want : subject.wants) {
-      FULCRUM_TRY(const model::Call call, model::call_of(want.op->name, want.shape));
+    for (const model::PlanItem& item : subject.input.items) {
+      if (item.op.empty()) continue;
+      FULCRUM_TRY(const model::Call call, model::call_of(item.op, item.shape, item.precision));
       for (const Regime regime : {Regime::roundtrip, Regime::resident}) {
         const model::GpuUse use{.regime = regime, .path = regime == Regime::roundtrip ? "auto" : ""};
         const Prediction prediction = blind.gpu(call, use);

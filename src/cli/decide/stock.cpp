@@ -112,7 +112,9 @@ std::vector<Stock::Case> Stock::missing(std::span<const Want> wants, const Setti
     for (const backends::Kernel& kernel : *kernels) {
       const std::string_view kind = kernel.backend().kind();
       if (kernel.backend().name() == "scalar" || kind == "peer" || !kernel.supports(*args)) continue;
-      if (kernel.dtype() != to_string(want.shape.dtype)) continue;
+      // Coarser arithmetic is for callers that allowed it.
+      const bool full = want.shape.dtype != DType::f32 || kernel.precision() == "fp32";
+      if (kernel.dtype() != to_string(want.shape.dtype) || !full) continue;
       if (kind == "cpu") {
         cases.push_back({&want, kernel, Regime::host});
       } else if (settings.gpu && kernel.variant() == "default") {
@@ -141,7 +143,7 @@ Status Stock::measure(const Case& one, std::optional<ops::Problem>& problem, con
   measure::Config config;
   config.regime = one.regime;
   config.precision = settings.precision;
-  config.budget_seconds = settings.case_seconds;
+  config.budget_seconds = want.seconds > 0 ? want.seconds : settings.case_seconds;
   config.machine = &host_;
   config.keep_raw = false;
   config.interrupted = interrupted;

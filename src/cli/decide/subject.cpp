@@ -14,8 +14,9 @@ namespace fulcrum::cli {
 namespace {
 
 constexpr std::string_view kDemo = "memory-recall";
-/// Beside the size itself, for the CPU's curve.
+/// Beside the size itself, for the CPU's curve, in less time.
 constexpr double kSmaller[] = {1.0 / 64, 1.0 / 8};
+constexpr double kCurveSeconds = 0.6;
 
 Names shipped_names() {
   Names names;
@@ -26,7 +27,9 @@ Names shipped_names() {
 void want(Subject& subject, const model::PlanItem& item, const ops::InputTexts& inputs) {
   const auto op = ops::find(item.op);
   if (!op.ok()) return;
-  subject.wants.push_back({*op, item.shape, inputs});
+  const auto shape = ops::complete(**op, item.shape);
+  if (!shape.ok()) return;
+  subject.wants.push_back({*op, *shape, inputs});
   const std::string dim = item.dim.empty() ? growing_dim(**op, item.shape) : item.dim;
   if (dim.empty()) return;
   const auto size = static_cast<double>(item.shape.dim(dim));
@@ -34,7 +37,8 @@ void want(Subject& subject, const model::PlanItem& item, const ops::InputTexts& 
     const double n = std::round(size * part);
     if (n < 1) continue;
     // Described inputs may depend on the size; smaller calls take drawn ones.
-    if (const auto smaller = resized(**op, item.shape, dim, n)) subject.wants.push_back({*op, *smaller, {}});
+    if (const auto smaller = resized(**op, item.shape, dim, n))
+      subject.wants.push_back({*op, *smaller, {}, kCurveSeconds});
   }
 }
 

@@ -22,7 +22,7 @@ constexpr std::int64_t kCtaNodes = 2048, kCtaEdges = 12288;
 constexpr std::int64_t kClusterNodes = 16384, kClusterEdges = 131072;
 // A team of one CTA keeps three values a node in shared memory; others at most one, or a bit.
 constexpr std::int64_t kMostCtaNodes = 8192, kMostWholeNodes = 32768, kWholeNodes = 16384;
-constexpr int kMostBitsBytes = 160 << 10;
+constexpr int kMostBitsBytes = 132 << 10;
 constexpr std::int64_t kMostHotNodes = 16384;
 
 struct Plan {
@@ -48,6 +48,7 @@ Kernel kernel_of(const Plan& plan) {
   if (plan.team == Team::cluster) return kernel_of<Team::cluster, Look::whole>(plan.held);
   if (plan.look == Look::whole) return kernel_of<Team::grid, Look::whole>(plan.held);
   if (plan.look == Look::bits) return kernel_of<Team::grid, Look::bits>(plan.held);
+  if (plan.look == Look::hot) return kernel_of<Team::grid, Look::hot>(plan.held);
   return kernel_of<Team::grid, Look::plain>(plan.held);
 }
 
@@ -62,28 +63,32 @@ void place(Plan& plan) {
     return static_cast<int>(at);
   };
   Places places{};
-  places.tile_edges = (graph.most_tile_edges + 3) / 4 * 4;
-  places.terms = take(2 * 4 * std::int64_t{places.tile_edges});
-  if (plan.look == Look::bits) places.bits = take(graph.positions / 8);
+  const std::int64_t tile_bytes = (4 * std::int64_t{graph.most_tile_edges} + 15) / 16 * 16;
+  places.tile_bytes = graph.most_tiles > 1 ? static_cast<int>(tile_bytes) : 0;
+  places.terms = take(tile_bytes + places.tile_bytes);
+  places.parts = take(4 * std::int64_t{graph.most_parts});
+  const bool has_bits = plan.look == Look::bits || plan.look == Look::hot;
+  if (has_bits) places.bits = take(graph.positions / 8);
   if (plan.look == Look::whole) places.view = take((plan.team == Team::cta ? 3 : 1) * 4 * graph.positions);
   const std::int64_t before = bytes;
-  const std::int64_t hot = plan.look == Look::bits ? std::min(graph.long_positions, kMostHotNodes) : 0;
   const Places spare = places;
+  const std::int64_t hot = plan.look == Look::hot ? std::min(graph.long_positions, kMostHotNodes) : 0;
   places.hot = static_cast<int>(hot);
-  if (plan.look == Look::bits) places.view = take(4 * hot);
-  places.slice_edges = take(graph.most_slice_edges * std::int64_t{sizeof(Edge)});
-  places.long_edges = take(graph.most_long_edges * std::int64_t{sizeof(Edge)});
+  if (plan.look == Look::hot) places.view = take(4 * hot);
+  places.sources = take(4 * graph.most_edges);
+  places.weights = take(4 * graph.most_edges);
   places.slices = take(graph.most_slices * std::int64_t{sizeof(Slice)});
-  places.tiles = take(graph.most_tiles * std::int64_t{sizeof(Tile)});
   places.segments = take(graph.most_segments * std::int64_t{sizeof(Segment)});
+  places.tiles = take(graph.most_tiles * std::int64_t{sizeof(Tile)});
+  places.hubs = take(graph.most_hubs * std::int64_t{sizeof(Hub)});
   if (plan.team != Team::cta) places.activations = take(4 * std::int64_t{kLanes} * graph.most_slices);
   plan.held = bytes <= device().shared_bytes_per_block;
   if (!plan.held) {
     places = spare;
     bytes = before;
     const std::int64_t room = (device().shared_bytes_per_block - before) / 4 / kLanes * kLanes;
-    places.hot = static_cast<int>(std::min(hot, room));
-    if (plan.look == Look::bits) places.view = take(4 * std::int64_t{places.hot});
+    places.hot = static_cast<int>(std::clamp<std::int64_t>(room, 0, hot));
+    if (plan.look == Look::hot) places.view = take(4 * std::int64_t{places.hot});
   }
   plan.places = places;
   plan.shared_bytes = static_cast<std::size_t>(bytes);
@@ -94,8 +99,8 @@ fulcrum_status take_memory(Plan& plan) {
   const auto positions = static_cast<std::size_t>(graph.positions);
   FULCRUM_STATUS(plan.values.take(3 * positions * sizeof(float)));
   FULCRUM_STATUS(plan.bits.take(2 * positions / 8 + 16));
-  FULCRUM_STATUS(plan.parts.take(static_cast<std::size_t>(graph.parts) * sizeof(float) + 4));
-  const std::size_t word_bytes = 128 + static_cast<std::size_t>(graph.hub_count) * sizeof(std::uint32_t);
+  FULCRUM_STATUS(plan.parts.take(static_cast<std::size_t>(graph.shared_parts) * sizeof(float) + 4));
+  const std::size_t word_bytes = 128 + static_cast<std::size_t>(graph.shared_hubs) * sizeof(std::uint32_t);
   FULCRUM_STATUS(plan.words.take(word_bytes));
   const cudaStream_t stream = stream_of(nullptr);
   // Nodes with long rows keep their bits: ones. The others are written before they are read.
@@ -130,6 +135,14 @@ Team team_for(const GraphSize& size) {
   return Team::grid;
 }
 
+Look look_for(const Plan& plan, bool gather) {
+  const std::int64_t positions = plan.graph->positions;
+  if (gather) return Look::plain;
+  if (plan.team != Team::grid || positions <= kWholeNodes) return Look::whole;
+  if (positions / 8 > kMostBitsBytes) return Look::plain;
+  return plan.graph->long_positions > 0 ? Look::hot : Look::bits;
+}
+
 /// What a variant fixes beforehand.
 struct Choice {
   bool forced = false;
@@ -149,11 +162,7 @@ fulcrum_status make_plan(const fulcrum_kernel*, const fulcrum_args* a, void** ma
                                             : rows::largest_cluster();
     plan->programmatic = plan->team != Team::grid && streaming::can_follow(a);
     FULCRUM_STATUS(device_graph(a->prepared, plan->ctas, &plan->graph));
-    const std::int64_t positions = plan->graph->positions;
-    plan->look = kChoice.gather                                         ? Look::plain
-                 : plan->team != Team::grid || positions <= kWholeNodes ? Look::whole
-                 : positions / 8 <= kMostBitsBytes                      ? Look::bits
-                                                                        : Look::plain;
+    plan->look = look_for(*plan, kChoice.gather);
     place(*plan);
     FULCRUM_STATUS(take_memory(*plan));
     FULCRUM_STATUS(prepare_launch(*plan));
@@ -167,15 +176,15 @@ void drop_plan(void* plan) { delete static_cast<Plan*>(plan); }
 Graph graph_of(const DeviceGraph& graph) {
   return Graph{.long_positions = graph.long_positions,
                .positions = graph.positions,
+               .first_shared_hub = graph.first_shared_hub,
                .node_of = graph.node_of.as<std::int32_t>(),
+               .sources = graph.sources.as<std::int32_t>(),
+               .weights = graph.weights.as<float>(),
                .slices = graph.slices.as<Slice>(),
-               .slice_edges = graph.slice_edges.as<Edge>(),
-               .long_edges = graph.long_edges.as<Edge>(),
                .segments = graph.segments.as<Segment>(),
                .tiles = graph.tiles.as<Tile>(),
                .hubs = graph.hubs.as<Hub>(),
-               .slice_begin = graph.slice_begin.as<std::int32_t>(),
-               .tile_begin = graph.tile_begin.as<std::int32_t>()};
+               .shares = graph.shares.as<Share>()};
 }
 
 State state_of(const Plan& plan) {

@@ -32,8 +32,11 @@ __device__ __forceinline__ void load_rows(const float* from, int64_t first, int6
   const int lane = threadIdx.x;
   __syncwarp();
   if (lane < columns) {
-#pragma unroll 8
-    for (int r = 0; r < kWarp; ++r) tile[r][lane] = from[min(first + r, series - 1) * stride + column + lane];
+    float row[kWarp];  // all on their way at once
+#pragma unroll
+    for (int r = 0; r < kWarp; ++r) row[r] = from[min(first + r, series - 1) * stride + column + lane];
+#pragma unroll
+    for (int r = 0; r < kWarp; ++r) tile[r][lane] = row[r];
   }
   __syncwarp();
 }
@@ -126,17 +129,23 @@ struct Open {
     bool finite = true;
 #pragma unroll
     for (int k = 0; k < kBlock; ++k) finite &= fabsf(y[k]) < INFINITY;
+    if (finite) {
+      move<true>(y, above);
+    } else {
+      move<false>(y, above);
+    }
+  }
+
+ private:
+  template <bool kFinite>
+  __device__ __forceinline__ void move(const float (&y)[kBlock], const float (&above)[kBlock]) {
 #pragma unroll
     for (int i = 0; i < kPer; ++i) {
       float moved = i + kBlock < kPer ? sum[(i + kBlock) % kPer] : above[(i + kBlock) % kPer % kBlock];
-      if (finite) {
 #pragma unroll
-        for (int k = 0; k < kBlock; ++k) moved = __fmaf_rn(c[i + kBlock - 1 - k], y[k], moved);
-      } else {
-#pragma unroll
-        for (int k = 0; k < kBlock; ++k) {
-          if (first + i + kBlock - 1 - k < order) moved = __fmaf_rn(c[i + kBlock - 1 - k], y[k], moved);
-        }
+      for (int k = 0; k < kBlock; ++k) {
+        const float added = __fmaf_rn(c[i + kBlock - 1 - k], y[k], moved);
+        moved = kFinite || first + i + kBlock - 1 - k < order ? added : moved;
       }
       sum[i] = moved;
     }

@@ -6,7 +6,6 @@
 // scratch operands, and kept for the life of the process.
 #include <cstdio>
 #include <cstring>
-#include <map>
 #include <optional>
 #include <span>
 
@@ -137,27 +136,21 @@ struct Wanted {
 };
 
 fulcrum_status choose(const Wanted& wanted, Route* route) {
-  static std::mutex& mutex = *new std::mutex;
-  static auto& known = *new std::map<Wanted, Route>;
-  const std::lock_guard lock(mutex);  // one search at a time: two would time each other
-  if (const auto found = known.find(wanted); found != known.end()) {
-    *route = found->second;
+  static auto& known = *new DnnChoices<Wanted, Route>;
+  const auto make = [&](Route* made) {
+    const std::vector<Route> routes = routes_for(wanted.shape, wanted.precision, wanted.library, wanted.own);
+    if (const std::optional<Route> fastest = Rehearsal(wanted.shape).fastest(routes)) {
+      *made = *fastest;
+    } else if (wanted.own) {
+      *made = Route{.tile = conv_tile_for(wanted.shape)};
+    } else if (!routes.empty()) {
+      *made = routes.front();
+    } else {
+      return failed(FULCRUM_UNSUPPORTED, "cuDNN has no engine of this precision for this convolution");
+    }
     return done();
-  }
-  const std::vector<Route> routes = routes_for(wanted.shape, wanted.precision, wanted.library, wanted.own);
-  if (const std::optional<Route> fastest = Rehearsal(wanted.shape).fastest(routes)) {
-    *route = *fastest;
-  } else if (wanted.own) {
-    *route = Route{.tile = conv_tile_for(wanted.shape)};
-  } else if (!routes.empty()) {
-    *route = routes.front();
-  } else {
-    return failed(FULCRUM_UNSUPPORTED, "cuDNN has no engine of this precision for this convolution");
-  }
-  constexpr std::size_t kMost = 256;  // engines hold code on the device
-  if (known.size() >= kMost) known.clear();
-  known.emplace(wanted, *route);
-  return done();
+  };
+  return known.find(wanted, make, route);
 }
 
 bool is_aligned(const fulcrum_args& a) {
@@ -197,6 +190,12 @@ fulcrum_status run_own(const fulcrum_args* a, void* stream, int64_t count) {
 }
 
 int library_takes(const fulcrum_args* a) { return dnn_conv_takes(shape_of(*a)) ? 1 : 0; }
+/// Tensor cores read channels in vectors of 16 bytes. Of the engines for other counts one reads at odd addresses.
+int takes_tf32(const fulcrum_args* a) {
+  constexpr int64_t kVector = 4;
+  const ConvShape shape = shape_of(*a);
+  return shape.in % kVector == 0 && shape.out % kVector == 0 && dnn_conv_takes(shape) ? 1 : 0;
+}
 const char* library() { return dnn().detail.c_str(); }
 
 const char* isa() {
@@ -216,9 +215,9 @@ fulcrum_kernel entry(const char* variant, const char* precision) {
                         .drop = drop,
                         .run = run};
 }
-fulcrum_kernel of_library(const char* variant, const char* precision) {
+fulcrum_kernel of_library(const char* variant, const char* precision, int (*supports)(const fulcrum_args*)) {
   fulcrum_kernel kernel = entry(variant, precision);
-  kernel.supports = library_takes;
+  kernel.supports = supports;
   return kernel;
 }
 
@@ -227,8 +226,8 @@ fulcrum_kernel of_library(const char* variant, const char* precision) {
 std::span<const fulcrum_kernel> conv2d_channels() {
   static const fulcrum_kernel kernels[] = {
       entry("default", "fp32"),
-      of_library("cudnn", "fp32"),
-      of_library("tf32", "tf32"),
+      of_library("cudnn", "fp32", library_takes),
+      of_library("tf32", "tf32", takes_tf32),
       fulcrum_kernel{
           .variant = "own", .precision = "fp32", .dtype = "f32", .level = 1, .isa = isa, .run = run_own},
   };

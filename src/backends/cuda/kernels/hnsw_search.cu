@@ -24,6 +24,7 @@ enum Scalar { kEf, kRecallTarget };
 
 constexpr std::int64_t kSharedSeenBytes = 32 << 10;  // more would leave room for few CTAs
 constexpr std::int64_t kSharedQueryBytes = 64 << 10;
+constexpr int kBeam = kMostBeam;                      // nodes that a step expands
 constexpr int kFewThreads = 256, kManyThreads = 128;  // of a walk: few queries want more warps each
 
 /// One way to search, ready to be launched on any pointers.
@@ -212,8 +213,6 @@ class Timing {
   Scratch queries_, ids_, distances_;
 };
 
-constexpr int kBeam = 2;
-
 /// Whether a walk is faster here, from the first plan that asked.
 fulcrum_status compare_ways(const DeviceIndex& index, std::int64_t queries, std::int64_t k, std::int64_t ef,
                             bool* walk_is_faster) {
@@ -284,9 +283,8 @@ constexpr fulcrum_kernel variant(const char* name) {
 
 std::span<const fulcrum_kernel> hnsw_search() {
   static const fulcrum_kernel kernels[] = {
-      variant<Choice::automatic, kBeam>("default"), variant<Choice::walk, 1>("walk1"),
-      variant<Choice::walk, kBeam>("walk"), variant<Choice::walk, kMostBeam>("walk4"),
-      variant<Choice::exact, kBeam>("exact")};
+      variant<Choice::automatic, kBeam>("default"), variant<Choice::walk, kBeam>("walk"),
+      variant<Choice::walk, 1>("walk1"), variant<Choice::exact, kBeam>("exact")};
   return kernels;
 }
 

@@ -76,7 +76,7 @@ Kernel kernel_for(int64_t inputs, int64_t hidden) {
   if (hidden <= 128)
     return inputs <= 64 ? lstm_sequence_cluster<kRows, 2, 4> : lstm_sequence_cluster<kRows, 8, 4>;
   if (inputs <= 64) return lstm_sequence_cluster<kRows, 2, 8>;
-  if constexpr (kRows == 8) {
+  if constexpr (kRows > 2) {
     return nullptr;
   } else {
     return lstm_sequence_cluster<kRows, 8, 8>;
@@ -92,7 +92,6 @@ struct Plan {
 };
 
 constexpr int64_t kMostInputs = 256, kMostHidden = 256;
-constexpr int kMostCluster = 16;
 
 /// Clusters of a kernel that run at once; 0: not one.
 int clusters_at_once(const Plan& plan) {
@@ -112,13 +111,14 @@ int clusters_at_once(const Plan& plan) {
 void choose_clusters(const fulcrum_args& a, Plan& plan) {
   const int64_t batch = a.dim[kBatch], inputs = a.dim[kInputs], hidden = a.dim[kHidden];
   if (device().major != 9 || inputs > kMostInputs || hidden > kMostHidden) return;
-  const int warps = hidden <= 8 * kMostCluster ? 8 : lstm::kMostClusterWarps;
+  const int warps = hidden <= 128 ? 8 : 16;  // the units of a CTA: ClusterShape
   plan.threads = warps * lstm::kWarp;
   plan.cluster = 1;
   while (plan.cluster * warps < hidden) plan.cluster *= 2;
-  for (const int rows : {1, 4, 8}) {
+  for (const int rows : {1, 2, 4, 8}) {
     Plan next{.rows = rows, .cluster = plan.cluster, .threads = plan.threads};
     next.kernel = rows == 1   ? kernel_for<1>(inputs, hidden)
+                  : rows == 2 ? kernel_for<2>(inputs, hidden)
                   : rows == 4 ? kernel_for<4>(inputs, hidden)
                               : kernel_for<8>(inputs, hidden);
     const int clusters = next.kernel ? clusters_at_once(next) : 0;

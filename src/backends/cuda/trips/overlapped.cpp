@@ -19,18 +19,30 @@ namespace fulcrum::backends::cuda::trips {
 namespace {
 
 /// `lanes`: in, kernel, out of a call on its lane, nothing else to keep the order. `ring`: the inputs of all calls one
-/// after the other on a stream of their own. `recorded`: as lanes, each call launched as one graph. `mapped`: kernels on
-/// the host's memory.
-enum class Manner { lanes, ring, recorded, mapped };
+/// after the other on a stream of their own. `mapped`: kernels on the host's memory.
+enum class Manner { lanes, ring, mapped };
 struct Pace {
   Manner manner = Manner::lanes;
   bool together = false;  // the inputs of a call handed over in one call of the driver
+  bool recorded = false;  // many calls launched as one graph
 };
 
-/// A graph saves some microseconds a call: not worth trying beyond this, nor for batches that would need many.
-constexpr std::int64_t kRecordedUpTo = 4 << 20, kMostRecordings = 256;
+/// Launching calls one by one takes microseconds each, which is not worth saving beyond this.
+constexpr std::int64_t kRecordedUpTo = 4 << 20;
+/// Calls of one graph: enough to make its launch small beside them, few enough that its ends, where nothing overlaps with
+/// the next one, are.
+constexpr std::int64_t kChunk = 32;
+/// Calls of a batch beyond which nobody waits for all of them to be recorded.
+constexpr std::int64_t kMostRecorded = 8192;
 /// Calls of a race: enough for the pipeline to fill several times, few where each takes milliseconds.
 constexpr std::int64_t kRaceCalls = 32, kRaceCallsOfLarge = 8, kLargeBytes = 32 << 20;
+
+/// "ring, batched": what the detail says and force() takes.
+std::string text_of(const Pace& pace) {
+  constexpr const char* kNames[] = {"lanes", "ring", "mapped"};
+  return std::string(kNames[static_cast<int>(pace.manner)]) + (pace.together ? ", batched" : "") +
+         (pace.recorded ? ", recorded" : "");
+}
 
 class OverlappedTrip : public Trip {
  public:
@@ -48,9 +60,14 @@ class OverlappedTrip : public Trip {
     all.buffers = batch_.buffers;
     FULCRUM_STATUS(host_.open(all));
     FULCRUM_STATUS(in_.open());
-    FULCRUM_STATUS(shared_there_.open());
+    FULCRUM_STATUS(ahead_.open());
     for (std::int64_t place = 0; place < sets_; ++place) FULCRUM_STATUS(open_place());
     return choose();
+  }
+
+  bool force(std::string_view way) override {
+    forced_ = way;
+    return true;
   }
 
   fulcrum_status once() override { return many(1); }
@@ -68,13 +85,12 @@ class OverlappedTrip : public Trip {
   }
 
   std::string detail() const override {
-    constexpr const char* kNames[] = {"lanes", "ring", "recorded", "mapped"};
     char text[128];
     const double megabytes = 1e-6 * static_cast<double>(batch_.bytes_each());
-    std::snprintf(text, sizeof text, "overlapped, %lld sets of %.3g MB, %s%s", static_cast<long long>(sets_),
-                  megabytes, kNames[static_cast<int>(pace_.manner)], pace_.together ? ", batched" : "");
+    std::snprintf(text, sizeof text, "overlapped, %lld sets of %.3g MB, ", static_cast<long long>(sets_),
+                  megabytes);
     const auto shared = std::count(batch_.shared.begin(), batch_.shared.end(), true);
-    return std::string(text) + (repeated_ ? "" : ", " + std::to_string(batch_.calls()) + " calls") +
+    return text + text_of(pace_) + (repeated_ ? "" : ", " + std::to_string(batch_.calls()) + " calls") +
            (shared > 0 ? ", " + std::to_string(shared) + " shared" : "") +
            (host_.staged() ? ", operands staged" : "");
   }
@@ -85,9 +101,12 @@ class OverlappedTrip : public Trip {
   struct Place {
     DeviceMemory memory;
     Station station;
-    Event arrived, left;
+    Event arrived, left;  // of the ring
+    Event joined;         // of recordings, which no wait outside of them may see
     Stream lane;
   };
+
+  std::deque<Recording>& chunks() { return chunks_[pace_.manner == Manner::mapped ? 1 : 0]; }
 
   fulcrum_status check() const {
     const auto both = [](const Buffer& buffer) { return buffer.in && buffer.out; };
@@ -122,6 +141,7 @@ class OverlappedTrip : public Trip {
     FULCRUM_STATUS(place.station.open(batch_.like.kernel, args));
     FULCRUM_STATUS(place.arrived.open());
     FULCRUM_STATUS(place.left.open());
+    FULCRUM_STATUS(place.joined.open());
     return place.lane.open();
   }
 
@@ -130,10 +150,11 @@ class OverlappedTrip : public Trip {
                                       [](const Buffer& buffer) { return buffer.in; });
     std::vector<Pace> list = {{Manner::ring}, {Manner::lanes}};
     if (inputs > 1) list.insert(list.end(), {{Manner::ring, true}, {Manner::lanes, true}});
-    const std::int64_t recordings = repeated_ ? sets_ : batch_.calls();
-    if (batch_.bytes_each() <= kRecordedUpTo && recordings <= kMostRecordings)
-      list.push_back({Manner::recorded});
-    if (touches_once(batch_.like) && !batch_.shares()) list.push_back({Manner::mapped});
+    const bool on_host = touches_once(batch_.like) && !batch_.shares();
+    if (on_host) list.push_back({Manner::mapped});
+    if (batch_.bytes_each() > kRecordedUpTo || batch_.calls() > kMostRecorded) return list;
+    list.push_back({.manner = Manner::lanes, .recorded = true});
+    if (on_host) list.push_back({.manner = Manner::mapped, .recorded = true});
     return list;
   }
 
@@ -144,12 +165,15 @@ class OverlappedTrip : public Trip {
     fulcrum_status last = done();
     host_.load();
     for (const Pace& pace : paces()) {
+      if (!forced_.empty() && forced_ != text_of(pace)) continue;
       pace_ = pace;
       last = open_pace();
       if (last.code == FULCRUM_OK) last = go(items);  // kernels are loaded by their first launch
       if (last.code == FULCRUM_OK) list.push_back(pace);
       if (last.code == FULCRUM_DEVICE_LOST) return last;
     }
+    if (list.empty() && last.code == FULCRUM_OK)
+      return failed(FULCRUM_UNSUPPORTED, "these calls do not overlap in the manner asked for");
     if (list.empty()) return last;
     const RaceRules rules{.warm_ups = 2, .rounds = 7, .seconds_each = 0.04, .hopeless = 1.3};
     const int winner = list.size() == 1 ? 0 : race(static_cast<int>(list.size()), rules, [&](int i) {
@@ -158,73 +182,113 @@ class OverlappedTrip : public Trip {
     });
     if (winner < 0) return last;
     pace_ = list[static_cast<std::size_t>(winner)];
-    if (pace_.manner != Manner::recorded) recordings_.clear();
+    chunks_[pace_.manner == Manner::mapped ? 0 : 1].clear();
+    if (!pace_.recorded) chunks().clear();
     if (pace_.manner != Manner::mapped) mapped_.clear();
     return done();
   }
 
-  /// What a manner needs beyond the places.
+  /// What a pace needs beyond the places.
   fulcrum_status open_pace() {
-    if (pace_.manner == Manner::mapped) {
-      for (const auto& where : batch_.where) {
-        fulcrum_args args = batch_.like.args;
-        for (std::size_t i = 0; i < where.size(); ++i)
-          trips::place(args, batch_.like.buffers[i], host_.device(where[i]));
-        FULCRUM_STATUS(mapped_.emplace_back().open(batch_.like.kernel, args));
-      }
+    if (pace_.manner == Manner::mapped && mapped_.empty()) FULCRUM_STATUS(open_mapped());
+    if (!pace_.recorded) return done();
+    const std::int64_t calls = repeated_ ? kChunk : batch_.calls();
+    for (std::int64_t first = 0; first < calls; first += kChunk) {
+      const std::int64_t end = std::min(first + kChunk, calls);
+      FULCRUM_STATUS(chunks().emplace_back().record(in_, [&] { return enqueue_chunk(first, end); }));
     }
-    if (pace_.manner != Manner::recorded) return done();
-    const std::int64_t count = repeated_ ? sets_ : batch_.calls();
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t call = repeated_ ? 0 : i;
-      Place& place = places_[static_cast<std::size_t>(i % sets_)];
-      const auto all_of_it = [&] { return on_its_lane(call, place); };
-      if (i < sets_) {
-        FULCRUM_STATUS(all_of_it());
-        FULCRUM_STATUS(place.lane.wait());
-      }
-      FULCRUM_STATUS(recordings_.emplace_back().record(place.lane, all_of_it));
+    return done();
+  }
+
+  fulcrum_status open_mapped() {
+    fulcrum_status status = done();
+    for (const auto& where : batch_.where) {
+      fulcrum_args args = batch_.like.args;
+      for (std::size_t i = 0; i < where.size(); ++i)
+        trips::place(args, batch_.like.buffers[i], host_.device(where[i]));
+      status = mapped_.emplace_back().open(batch_.like.kernel, args);
+      if (status.code != FULCRUM_OK) break;
+    }
+    if (status.code != FULCRUM_OK) mapped_.clear();
+    return status;
+  }
+
+  /// Calls [first, end) on their lanes, between a fork and a join.
+  fulcrum_status enqueue_chunk(std::int64_t first, std::int64_t end) {
+    FULCRUM_STATUS(lanes_follow_in());
+    for (std::int64_t item = first; item < end; ++item) FULCRUM_STATUS(enqueue_one(item));
+    for (const Place& place : places_) {
+      FULCRUM_CUDA(cudaEventRecord(place.joined, place.lane));
+      FULCRUM_CUDA(cudaStreamWaitEvent(in_, place.joined, 0));
     }
     return done();
   }
 
   /// `items` calls, finished when it returns, also after an error: plans and memory may go next.
   fulcrum_status go(std::int64_t items) {
-    fulcrum_status status = enqueue(items);
-    if (status.code != FULCRUM_OK) cudaStreamSynchronize(in_);
-    for (const Place& place : places_) {
-      const fulcrum_status waited = place.lane.wait();
-      if (status.code == FULCRUM_OK) status = waited;
-    }
+    std::int64_t singles = items;
+    const fulcrum_status status = enqueue(items, singles);
+    if (status.code == FULCRUM_OK) return wait(items, singles);
+    cudaStreamSynchronize(in_);
+    for (const Place& place : places_) cudaStreamSynchronize(place.lane);
     return status;
   }
 
-  fulcrum_status enqueue(std::int64_t items) {
-    if (batch_.shares()) FULCRUM_STATUS(enqueue_shared());
-    for (std::int64_t item = 0; item < items; ++item) {
-      const std::int64_t call = item % batch_.calls();
-      const auto index = static_cast<std::size_t>((repeated_ ? item : call) % sets_);
-      Place& place = places_[index];
-      switch (pace_.manner) {
-        case Manner::lanes:
-          FULCRUM_STATUS(on_its_lane(call, place));
-          break;
-        case Manner::ring:
-          FULCRUM_CUDA(cudaStreamWaitEvent(in_, place.left, 0));
-          FULCRUM_STATUS(enqueue_in(call, place, in_));
-          FULCRUM_CUDA(cudaEventRecord(place.arrived, in_));
-          FULCRUM_CUDA(cudaStreamWaitEvent(place.lane, place.arrived, 0));
-          FULCRUM_STATUS(enqueue_work(call, place));
-          FULCRUM_CUDA(cudaEventRecord(place.left, place.lane));
-          break;
-        case Manner::recorded:
-          FULCRUM_STATUS(recordings_[repeated_ ? index : static_cast<std::size_t>(call)].launch(place.lane));
-          break;
-        case Manner::mapped:
-          FULCRUM_STATUS(mapped_[static_cast<std::size_t>(call)].enqueue(place.lane, batch_.like.calls));
-          break;
-      }
+  /// For what the last `singles` of the items used: every lane that was used is among those of the last `sets_` items.
+  fulcrum_status wait(std::int64_t items, std::int64_t singles) {
+    for (std::int64_t i = 0; i < std::min(singles, sets_); ++i) {
+      FULCRUM_STATUS(place_of(items - 1 - i).lane.wait());
     }
+    return singles > 0 ? done() : in_.wait();
+  }
+
+  /// The set that takes an item.
+  const Place& place_of(std::int64_t item) const {
+    const std::int64_t turn = repeated_ ? item : item % batch_.calls();
+    return places_[static_cast<std::size_t>(turn % sets_)];
+  }
+
+  fulcrum_status enqueue(std::int64_t items, std::int64_t& singles) {
+    if (batch_.shares()) FULCRUM_STATUS(enqueue_shared());
+    std::int64_t item = 0;
+    while (pace_.recorded && item < items) {
+      const std::int64_t first = repeated_ ? 0 : item % batch_.calls();
+      const std::int64_t length = repeated_ ? kChunk : std::min(kChunk, batch_.calls() - first);
+      if (item + length > items) break;
+      FULCRUM_STATUS(chunks()[static_cast<std::size_t>(first / kChunk)].launch(in_));
+      item += length;
+    }
+    singles = items - item;
+    if (item > 0 && singles > 0) FULCRUM_STATUS(lanes_follow_in());  // they use the same buffers
+    for (; item < items; ++item) FULCRUM_STATUS(enqueue_one(item));
+    return done();
+  }
+
+  /// The call of one item, in turn on the lanes.
+  fulcrum_status enqueue_one(std::int64_t item) {
+    const std::int64_t call = item % batch_.calls();
+    const Place& place = place_of(item);
+    switch (pace_.manner) {
+      case Manner::lanes:
+        return on_its_lane(call, place);
+      case Manner::ring:
+        FULCRUM_CUDA(cudaStreamWaitEvent(in_, place.left, 0));
+        FULCRUM_STATUS(enqueue_in(call, place, in_));
+        FULCRUM_CUDA(cudaEventRecord(place.arrived, in_));
+        FULCRUM_CUDA(cudaStreamWaitEvent(place.lane, place.arrived, 0));
+        FULCRUM_STATUS(enqueue_work(call, place));
+        FULCRUM_CUDA(cudaEventRecord(place.left, place.lane));
+        return done();
+      case Manner::mapped:
+        return mapped_[static_cast<std::size_t>(call)].enqueue(place.lane, batch_.like.calls);
+    }
+    return done();
+  }
+
+  /// What is enqueued on the lanes from now on begins when everything on `in_` is over.
+  fulcrum_status lanes_follow_in() {
+    FULCRUM_CUDA(cudaEventRecord(ahead_, in_));
+    for (const Place& place : places_) FULCRUM_CUDA(cudaStreamWaitEvent(place.lane, ahead_, 0));
     return done();
   }
 
@@ -235,9 +299,7 @@ class OverlappedTrip : public Trip {
       FULCRUM_STATUS(
           send(shared_memory_.at(i), host_.host(batch_.where.front()[i]), batch_.like.buffers[i].bytes, in_));
     }
-    FULCRUM_CUDA(cudaEventRecord(shared_there_, in_));
-    for (const Place& place : places_) FULCRUM_CUDA(cudaStreamWaitEvent(place.lane, shared_there_, 0));
-    return done();
+    return lanes_follow_in();
   }
 
   fulcrum_status on_its_lane(std::int64_t call, const Place& place) {
@@ -276,12 +338,13 @@ class OverlappedTrip : public Trip {
   Batch batch_;
   std::int64_t sets_ = 0;
   Pace pace_;
+  std::string forced_;  // the only pace allowed; empty: any
   DeviceMemory shared_memory_;
   HostSide host_;
   std::deque<Station> mapped_;  // by call
-  Event shared_there_;
+  Event ahead_;
   std::deque<Place> places_;
-  std::deque<Recording> recordings_;  // by place, or by call where each has memory of its own
+  std::deque<Recording> chunks_[2];  // of copying calls, of mapped ones
   Stream in_;
 };
 

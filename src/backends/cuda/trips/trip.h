@@ -17,6 +17,8 @@ namespace fulcrum::backends::cuda::trips {
 class Trip {
  public:
   virtual ~Trip() = default;
+  /// Before open(), "ring" of a path "overlapped:ring": the only way to do it. False: the path has no such choice.
+  virtual bool force(std::string_view way) { return way.empty(); }
   /// Called once, before anything else. May run the call to find out how; the caller's outputs then hold its results.
   virtual fulcrum_status open(const Cargo& cargo) = 0;
   /// One whole trip, finished when it returns.

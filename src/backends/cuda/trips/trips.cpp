@@ -54,8 +54,10 @@ class Preserved {
 };
 
 /// A call too large for the device's memory that can be cut is passed through it in pieces instead.
-fulcrum_status open_or_cut(const Path& path, const Cargo& cargo, std::unique_ptr<Trip>& trip) {
+fulcrum_status open_or_cut(const Path& path, std::string_view way, const Cargo& cargo,
+                           std::unique_ptr<Trip>& trip) {
   trip = path.make();
+  if (!trip->force(way)) return failed(FULCRUM_INVALID_ARGUMENT, "this path has no ways to choose from");
   const fulcrum_status status = trip->open(cargo);
   const bool may_be_cut = path.make == make_copy || path.make == make_graph;
   if (status.code != FULCRUM_OUT_OF_MEMORY || !may_be_cut || !cargo.sliceable()) return status;
@@ -73,15 +75,17 @@ const char* const* paths(std::int64_t* count) {
 fulcrum_status open(const fulcrum_call* call, const char* name, void** trip) {
   *trip = nullptr;
   if (!available()) return failed(FULCRUM_UNSUPPORTED, why_not());
-  const char* const wanted = name && *name ? name : kPaths[0].name;
+  const std::string_view asked = name && *name ? name : kPaths[0].name;
+  const std::string_view wanted = asked.substr(0, asked.find(':'));
+  const std::string_view way = wanted == asked ? std::string_view() : asked.substr(wanted.size() + 1);
   for (const Path& path : kPaths) {
-    if (std::strcmp(path.name, wanted) != 0) continue;
+    if (path.name != wanted) continue;
     try {
       auto opened = std::make_unique<Opened>();
       const Cargo cargo = cargo_of(*call);
       {
         const Preserved preserved(std::span(&cargo, 1));
-        FULCRUM_STATUS(open_or_cut(path, cargo, opened->trip));
+        FULCRUM_STATUS(open_or_cut(path, way, cargo, opened->trip));
       }
       opened->detail = opened->trip->detail();
       *trip = opened.release();
@@ -90,13 +94,16 @@ fulcrum_status open(const fulcrum_call* call, const char* name, void** trip) {
       return failed(FULCRUM_OUT_OF_MEMORY, "not enough host memory to prepare the trip");
     }
   }
-  return failed(FULCRUM_INVALID_ARGUMENT, (std::string("no path is called ") + wanted).c_str());
+  return failed(FULCRUM_INVALID_ARGUMENT, ("no path is called " + std::string(wanted)).c_str());
 }
 
 fulcrum_status open_batch(const fulcrum_call* calls, std::int64_t count, const char* name, void** trip) {
   *trip = nullptr;
   if (!available()) return failed(FULCRUM_UNSUPPORTED, why_not());
-  if (name && *name && std::strcmp(name, "overlapped") != 0)
+  constexpr std::string_view kOnly = "overlapped";
+  const std::string_view asked = name && *name ? std::string_view(name) : kOnly;
+  const bool choice = asked.size() > kOnly.size() && asked[kOnly.size()] == ':';
+  if (!asked.starts_with(kOnly) || (asked != kOnly && !choice))
     return failed(FULCRUM_INVALID_ARGUMENT, "batches take the path overlapped");
   if (count < 1) return failed(FULCRUM_INVALID_ARGUMENT, "a batch needs at least one call");
   try {
@@ -107,6 +114,7 @@ fulcrum_status open_batch(const fulcrum_call* calls, std::int64_t count, const c
     {
       const Preserved preserved(cargos);
       opened->trip = make_overlapped_batch(std::move(cargos));
+      if (choice) opened->trip->force(asked.substr(kOnly.size() + 1));
       FULCRUM_STATUS(opened->trip->open(first));
     }
     opened->detail = opened->trip->detail();

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What belongs on a GPU, in which order, and what it gains end to end.
+#include <fmt/format.h>
+#include <fulcrum/report.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/decide/ledger.h"
+#include "cli/decide/page.h"
+#include "cli/decide/subject.h"
+
+namespace fulcrum::cli {
+namespace {
+
+Status explain(const std::vector<Plan>& plans, const std::string& name, Context& context) {
+  Names known;
+  for (const Plan& plan : plans) {
+    for (const PlanRow& row : plan.rows) {
+      known.push_back(row.name);
+      if (row.name != name) continue;
+      context.print(fmt::format("\n{}", report::explain_text(row, context.colour(), context.width())));
+    }
+  }
+  if (std::find(known.begin(), known.end(), name) != known.end()) return {};
+  return Error{Code::not_found, fmt::format("the plan has no row '{}'", name), suggestion(name, known)};
+}
+
+Json document(const std::vector<Plan>& plans) {
+  Json json{{"schema", "fulcrum.plan/1"}, {"version", build_info().version}, {"commit", build_info().commit}};
+  Json list = Json::array();
+  for (const Plan& plan : plans) list.push_back(to_json(plan));
+  json["plans"] = std::move(list);
+  return json;
+}
+
+Result<Exit> run(const Options& options, Context& context) {
+  if (options.has("verify")) return verify_ledger(options, context);
+  FULCRUM_TRY(Subject subject, subject_of(options));
+  if (options.has("html")) FULCRUM_CHECK(check_output_file(options.text("html")));
+  FULCRUM_TRY(Stock stock, Stock::open(context));
+  FULCRUM_TRY(const std::vector<Target> targets, chosen_targets(options, stock));
+  FULCRUM_CHECK(stock.ensure(subject.wants, Stock::Settings{.total_seconds = options.number("budget")}));
+  FULCRUM_TRY(const std::vector<Plan> plans, plans_of(subject, stock, targets, options));
+  for (const Plan& plan : plans) {
+    context.print(fmt::format("{}\n", report::plan_text(plan, context.colour(), context.width())));
+  }
+  if (options.has("explain")) {
+    FULCRUM_CHECK(explain(plans, options.text("explain"), context));
+  } else if (!plans.empty() && !plans.front().rows.empty()) {
+    context.print(fmt::format("Why: {0} plan --explain {1}    The page: {0} report\n", context.program(),
+                              plans.front().rows.front().name));
+  }
+  if (options.has("predictions")) FULCRUM_CHECK(write_predictions(options, subject, stock, targets, context));
+  if (options.has("html")) {
+    FULCRUM_TRY(const Report page, report_of({subject}, stock, targets, options, context));
+    FULCRUM_CHECK(write_file(options.text("html"), report::html(page)));
+    context.print(fmt::format("wrote {}\n", options.text("html")));
+  }
+  for (const std::string& failure : stock.failures()) context.note("not measured: " + failure);
+  FULCRUM_CHECK(context.write_json(document(plans)));
+  return Exit::ok;
+}
+
+}  // namespace
+
+Command plan() {
+  Command command{
+      .name = "plan",
+      .summary = "Say what belongs on a GPU, in which order, and what it gains end to end",
+      .details =
+          "Measures the CPU side of every row on this machine (once; later runs use what is known), takes "
+          "the GPU "
+          "side from this machine's device or from a profile, and ranks what could be done by the share of "
+          "the "
+          "program's time that it saves, how often it runs, and the effort. Using all cores or SIMD competes "
+          "in the "
+          "same table. Letters after a time are grades: A measured, B inside the calibrated range, C "
+          "extrapolated, "
+          "D from a data sheet.",
+      .options = subject_options(),
+      .examples = {{"fulcrum plan", "the demo: a memory that recalls by similarity, graph and index"},
+                   {"fulcrum plan --suite production --gpu h200,l4,rtx3060", "three devices side by side"},
+                   {"fulcrum plan --explain cosine",
+                    "the parts of each time of one row, and the ways that lost"},
+                   {"fulcrum plan --results mine.json", "decide about what was measured"}},
+      .run = run,
+  };
+  for (const Option& option : target_options()) command.options.push_back(option);
+  const Option own[] = {
+      {.name = "regime",
+       .value = "NAME",
+       .help = "where the data of a call is: roundtrip (travels with every call) or resident (stays on the "
+               "device); "
+               "default: as the suite says"},
+      {.name = "explain",
+       .value = "ROW",
+       .help = "the terms of this row's predictions in microseconds, and the losers"},
+      {.name = "budget",
+       .value = "SECONDS",
+       .help = "begin no further measurement after so many",
+       .kind = Kind::number,
+       .fallback = "100",
+       .above = true},
+      {.name = "html", .value = "FILE", .help = "write the page as well", .kind = Kind::file},
+      {.name = "predictions",
+       .value = "FILE",
+       .help = "append the GPU predictions of this plan to a ledger, before a device run checks them",
+       .kind = Kind::file},
+      {.name = "verify",
+       .value = "LEDGER",
+       .help = "fill the measured side of a ledger from --results FILE and print the errors by op and grade",
+       .kind = Kind::file}};
+  command.options.insert(command.options.end(), std::begin(own), std::end(own));
+  return command;
+}
+
+}  // namespace fulcrum::cli
