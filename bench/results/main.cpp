@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes docs/results.md, the table of README and the times shipped in share/measured, or with --check says whether they are what the result files give.
+// Writes docs/results.md, docs/predictions.md, the table of README and the times shipped in share/measured, or with --check says whether they are what the result files give.
 //   results_page SOURCE_DIR [--check]
 #include <fmt/format.h>
 
@@ -30,6 +30,8 @@ Result<int> run(const std::filesystem::path& root, bool check) {
   std::vector<std::pair<std::filesystem::path, std::string>> files = {
       {root / "docs" / "results.md", results::page(folders, results::present_source_hash)},
       {root / "README.md", with_summary(readme, results::summary(folders))}};
+  FULCRUM_TRY(const std::string predictions, results::predictions(folders, root));
+  files.emplace_back(root / "docs" / "predictions.md", predictions);
   for (const results::Folder& folder : folders) {
     if (!std::filesystem::exists(root / "share" / "machines" / (folder.name + ".json"))) continue;
     files.emplace_back(root / "share" / "measured" / (folder.name + ".json"), results::measured(folder));

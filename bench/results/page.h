@@ -47,6 +47,8 @@ std::string page(const std::vector<Folder>& folders, SourceHash source_hash);
 std::string summary(const std::vector<Folder>& folders);
 /// The document in share/measured: the fastest variant of every op, shape, precision and regime.
 std::string measured(const Folder& folder);
+/// docs/predictions.md: how far the model is off on the machines whose profile is shipped.
+Result<std::string> predictions(const std::vector<Folder>& folders, const std::filesystem::path& root);
 /// A shape as users type it, completed as the op says.
 Result<Shape> shape_from(const std::string& op, const std::string& text, const std::string& dtype);
 /// Where the time of traced calls went, and round trips by the way that the data takes; nothing where none were measured.

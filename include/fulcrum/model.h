@@ -186,7 +186,8 @@ double reuse_needed(double cpu_seconds, double resident_seconds, double transfer
 double practical(double n);
 
 /// Where to measure next, seeking the boundary: 1, 2, 4 .. 1024, then on by fours to the end of the range, then
-/// halving in log n between a loss and a win until they are `ratio` apart or not to be told apart. None: done.
+/// halving in log n between a loss and a win until they are `ratio` apart or not to be told apart. None: done. Sizes of
+/// which at least one side is measured are known; the other side may be predicted.
 struct Search {
   double from = 1, to = 1 << 24;
   double ratio = 1.05;

@@ -41,6 +41,31 @@ std::vector<double> grid(double from, double to) {
   return sizes;
 }
 
+// The size of a cell along the dim, if the cell lies on it.
+std::optional<double> size_of(const Cell& cell, const Sizes& sizes) {
+  const Shape::Value* value = cell.call.op == sizes.op ? cell.call.shape.find(sizes.dim) : nullptr;
+  if (!value || !std::holds_alternative<std::int64_t>(*value) || cell.call.precision != sizes.precision)
+    return {};
+  const auto n = static_cast<double>(std::get<std::int64_t>(*value));
+  const auto call = call_of(sizes.op, shape_at(sizes, n), sizes.precision);
+  if (!call.ok() || !(call->shape == cell.call.shape)) return {};
+  return n;
+}
+
+// The grid and every size that was measured: there the curve is the measurement.
+std::vector<double> sizes_of_curve(const Model& model, const Sizes& sizes) {
+  std::vector<double> all = grid(sizes.from, sizes.to);
+  for (const Calibration* calibration : {&model.host_calibration(), &model.gpu_calibration()}) {
+    for (const Cell& cell : calibration->cells()) {
+      const auto n = size_of(cell, sizes);
+      if (n && *n >= sizes.from && *n <= sizes.to) all.push_back(*n);
+    }
+  }
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
 struct End {
   Call call;
   Prediction cpu, gpu;
@@ -106,7 +131,7 @@ Result<BreakEven> breakeven(const Model& model, const Sizes& sizes, const GpuUse
   Grade worst = Grade::a;
   double floor = 0;
   const double room = model.gpu() ? kUsableMemory * static_cast<double>(model.gpu()->memory_bytes) : 0;
-  for (const double n : grid(sizes.from, sizes.to)) {
+  for (const double n : sizes_of_curve(model, sizes)) {
     auto call = call_at(sizes, n);
     if (!call.ok()) {  // a size that the op refuses (k above N) is no point of the curve
       refused = call.error();
@@ -145,24 +170,15 @@ Result<BreakEven> breakeven_measured(const Model& model, const Sizes& sizes, con
     const auto [place, fresh] = curve.try_emplace(n, point);
     if (!fresh && point.seconds < place->second.seconds) place->second = point;
   };
-  const auto size_of = [&](const Cell& cell) -> std::optional<double> {
-    const Shape::Value* value = cell.call.op == sizes.op ? cell.call.shape.find(sizes.dim) : nullptr;
-    if (!value || !std::holds_alternative<std::int64_t>(*value)) return std::nullopt;
-    const auto n = static_cast<double>(std::get<std::int64_t>(*value));
-    const auto call = call_at(sizes, n);
-    if (!call.ok() || !(call->shape == cell.call.shape) || cell.call.precision != sizes.precision)
-      return std::nullopt;
-    return n;
-  };
   for (const Cell& cell : model.host_calibration().cells()) {
     if (cell.where != "cpu") continue;
-    if (const auto n = size_of(cell)) put(cpu, *n, cell);
+    if (const auto n = size_of(cell, sizes)) put(cpu, *n, cell);
   }
   for (const Cell& cell : model.gpu_calibration().cells()) {
     if (cell.where != "gpu" || cell.regime != use.regime || (!use.path.empty() && cell.path != use.path))
       continue;
     if (use.regime == Regime::reuse && cell.reuse != use.reuse) continue;
-    if (const auto n = size_of(cell)) put(gpu, *n, cell);
+    if (const auto n = size_of(cell, sizes)) put(gpu, *n, cell);
   }
   std::vector<CurvePoint> cpu_curve, gpu_curve;
   for (const auto& [n, point] : cpu) cpu_curve.push_back(point);

@@ -40,10 +40,21 @@ std::optional<double> next_size(std::span<const CurvePoint> cpu, std::span<const
                                 const Search& search) {
   std::vector<Pair> pairs;
   for (const CurvePoint& c : cpu) {
-    if (const CurvePoint* g = at(gpu, c.n)) pairs.push_back({c.n, g->seconds < c.seconds, told_apart(c, *g)});
+    const CurvePoint* g = at(gpu, c.n);
+    if (g && (c.measured || g->measured)) pairs.push_back({c.n, g->seconds < c.seconds, told_apart(c, *g)});
   }
   if (static_cast<int>(pairs.size()) >= search.most) return std::nullopt;
-  for (const double n : ladder(search)) {
+  Search range = search;
+  for (const auto& curve : {cpu, gpu}) {
+    const auto predicted = [](const CurvePoint& p) { return !p.measured; };
+    if (std::none_of(curve.begin(), curve.end(), predicted)) continue;
+    // A predicted curve ends where the op or the device's memory ends: nothing can be measured beyond.
+    const auto [least, most] = std::minmax_element(
+        curve.begin(), curve.end(), [](const CurvePoint& a, const CurvePoint& b) { return a.n < b.n; });
+    range.from = std::max(range.from, least->n);
+    range.to = std::min(range.to, most->n);
+  }
+  for (const double n : ladder(range)) {
     if (std::none_of(pairs.begin(), pairs.end(), [&](const Pair& p) { return p.n == n; })) return n;
   }
   std::sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.n < b.n; });

@@ -198,6 +198,7 @@ std::vector<ErrorDistribution> summarise(std::span<const LedgerRow> ledger, std:
     groups[name].push_back(std::move(error));
   }
   std::vector<ErrorDistribution> out;
+  out.reserve(groups.size());
   for (const auto& [name, errors] : groups) out.push_back(distribution_of(name, errors));
   return out;
 }

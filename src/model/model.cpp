@@ -165,6 +165,7 @@ Prediction Model::cpu(const Call& call) const {
   const std::vector<int> counts =
       found != measured.end() && !found->second.empty() ? found->second : thread_counts(host_.cpu.threads);
   std::vector<Prediction> candidates;
+  candidates.reserve(counts.size());
   for (const int threads : counts) candidates.push_back(cpu(call, threads));
   return best_of(std::move(candidates));
 }

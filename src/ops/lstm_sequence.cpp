@@ -89,8 +89,13 @@ double sigmoid(double x) {
 /// One batch row on its way through the steps.
 class Row {
  public:
-  Row(const Args& args, std::int64_t row)
-      : args_(args), row_(row), h_(static_cast<std::size_t>(args.dim[kHidden])), c_(h_), next_h_(h_) {
+  Row(const Args& args, std::span<const double> norms, std::int64_t row)
+      : args_(args),
+        norms_(norms),
+        row_(row),
+        h_(static_cast<std::size_t>(args.dim[kHidden])),
+        c_(h_),
+        next_h_(h_) {
     const std::int64_t first = row * args.dim[kHidden];
     for (std::size_t u = 0; u < h_.size(); ++u) {
       h_[u].value = args.in<float>(kH)[first + static_cast<std::int64_t>(u)];
@@ -101,6 +106,8 @@ class Row {
   void step() {
     for (std::size_t u = 0; u < h_.size(); ++u) step_unit(u);
     h_.swap(next_h_);
+    h_error_ = 0;
+    for (const Bounded& h : h_) h_error_ = std::max(h_error_, h.error);
     overflow_ |= overflows_now_;
     ++t_;
   }
@@ -116,7 +123,7 @@ class Row {
   /// infinite sum saturates its gate, which then has no error to pass on.
   std::array<Bounded, kLstmGates> gates_of(std::size_t unit) {
     const auto inputs = static_cast<std::size_t>(args_.dim[kInputs]);
-    double sum[kLstmGates], magnitude[kLstmGates], carried[kLstmGates] = {};
+    double sum[kLstmGates], magnitude[kLstmGates];
     const float *of_input[kLstmGates], *of_hidden[kLstmGates];
     for (std::size_t g = 0; g < kLstmGates; ++g) {
       const std::size_t row = g * h_.size() + unit;
@@ -135,10 +142,9 @@ class Row {
     }
     for (std::size_t k = 0; k < h_.size(); ++k) {
       for (std::size_t g = 0; g < kLstmGates; ++g) {
-        const double weight = of_hidden[g][k], term = weight * h_[k].value;
+        const double term = of_hidden[g][k] * h_[k].value;
         sum[g] += term;
         magnitude[g] += std::abs(term);
-        carried[g] += std::abs(weight) * h_[k].error;
       }
     }
     std::array<Bounded, kLstmGates> gates;
@@ -146,7 +152,8 @@ class Row {
       const bool finite = std::isfinite(magnitude[g]);
       const double rounding = static_cast<double>(inputs + h_.size() + 8) * kRoundoff * magnitude[g];
       overflows_now_ |= finite && magnitude[g] > 0x1p127;
-      gates[g] = Bounded{sum[g], finite ? rounding + carried[g] : 0};
+      const double carried = h_error_ == 0 ? 0 : norms_[g * h_.size() + unit] * h_error_;
+      gates[g] = Bounded{sum[g], finite ? rounding + carried : 0};
     }
     return gates;
   }
@@ -178,11 +185,23 @@ class Row {
   }
 
   const Args& args_;
+  std::span<const double> norms_;
   std::int64_t row_;
   std::int64_t t_ = 0;
   std::vector<Bounded> h_, c_, next_h_;
+  double h_error_ = 0;  // the largest of all units
   bool overflow_ = false, overflows_now_ = false;
 };
+
+/// What an error of 1 in every hidden unit makes of each gate.
+std::vector<double> hidden_norms(const Args& args) {
+  const auto hidden = static_cast<std::size_t>(args.dim[kHidden]);
+  std::vector<double> norms(kLstmGates * hidden);
+  const float* w = args.in<float>(kHiddenWeights);
+  for (std::size_t i = 0; i < norms.size() * hidden; ++i)
+    norms[i / hidden] += std::abs(static_cast<double>(w[i]));
+  return norms;
+}
 
 /// Positions of an index list by batch row, in their order.
 std::vector<std::vector<std::size_t>> by_row(const Args& args, std::span<const std::int64_t> index) {
@@ -196,9 +215,11 @@ std::vector<std::vector<std::size_t>> by_row(const Args& args, std::span<const s
 /// A row is followed once, as far as its last output that is asked for.
 void reference(const Args& args, int slot, std::span<const std::int64_t> index, Truth* truth) {
   const std::int64_t hidden = args.dim[kHidden], steps = args.dim[kSteps];
+  const std::vector<double> norms = hidden_norms(args);
   const auto rows = by_row(args, index);
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    Row row(args, static_cast<std::int64_t>(r));
+    if (rows[r].empty()) continue;
+    Row row(args, norms, static_cast<std::int64_t>(r));
     std::int64_t taken = 0;
     for (const std::size_t i : rows[r]) {
       const std::int64_t needed = slot == kAll ? index[i] / (hidden * args.dim[kBatch]) + 1 : steps;

@@ -30,6 +30,15 @@ std::string speedup_of(const CurvePoint* cpu, const CurvePoint* gpu) {
   return fmt::format("{:.3g}x", cpu->seconds / gpu->seconds);
 }
 
+/// Predicted points are many: of them the ends, every fourth and the two beside the crossing are shown.
+bool worth_a_line(const BreakEven& b, std::size_t i, const CurvePoint* gpu) {
+  constexpr std::size_t kEvery = 4;
+  const CurvePoint& cpu = b.cpu[i];
+  const bool measured = cpu.measured || (gpu != nullptr && gpu->measured);
+  const bool beside = b.kind == BreakEven::Kind::at && cpu.n > b.n / 1.5 && cpu.n < b.n * 1.5;
+  return measured || beside || i % kEvery == 0 || i + 1 == b.cpu.size();
+}
+
 }  // namespace
 
 std::string breakeven_text(const BreakEven& b, bool colour, int width) {
@@ -41,8 +50,10 @@ std::string breakeven_text(const BreakEven& b, bool colour, int width) {
   Table table(
       {{b.dim, Align::right}, {"best CPU", Align::right}, {"GPU", Align::right}, {"GPU is", Align::right}});
   bool predicted = false;
-  for (const CurvePoint& cpu : b.cpu) {
+  for (std::size_t i = 0; i < b.cpu.size(); ++i) {
+    const CurvePoint& cpu = b.cpu[i];
     const CurvePoint* gpu = at(b.gpu, cpu.n);
+    if (!worth_a_line(b, i, gpu)) continue;
     const bool wins = gpu != nullptr && gpu->seconds < cpu.seconds;
     predicted = predicted || !cpu.measured || (gpu != nullptr && !gpu->measured);
     table.add({human_count(std::round(cpu.n)),

@@ -47,15 +47,19 @@ TEST_F(OnDevice, ResidentRowsHaveDeviceTimeInBothCacheStates) {
   }
 }
 
-TEST_F(OnDevice, EveryPathTakesARoundTrip) {
+TEST_F(OnDevice, EveryPathTakesTripsInItsRegime) {
   for (const std::string& path : backends::trip_paths(*backend_)) {
     config_.path = path;
-    config_.regime = path.starts_with("managed") ? Regime::managed : Regime::roundtrip;
+    config_.regime = Regime::roundtrip;
+    for (const Regime regime : {Regime::managed, Regime::overlapped}) {
+      if (backends::path_serves(path, regime)) config_.regime = regime;
+    }
     const auto m = measure("n=100000");
     if (!m.ok() && m.error().code == Code::unsupported) continue;  // a path may have its limits
     ASSERT_TRUE(m.ok()) << path << ": " << m.error().message;
     EXPECT_TRUE(m->oracle.passed) << path;
     EXPECT_EQ(m->path, path);
+    EXPECT_EQ(m->detail.find("one call alone") != std::string::npos, config_.regime == Regime::overlapped);
   }
 }
 
@@ -69,7 +73,7 @@ TEST_F(OnDevice, ReuseIsRight) {
 
 TEST_F(OnDevice, LedgersAddUpAndKnowTheKernel) {
   config_.instrumented = true;
-  for (const Regime regime : {Regime::roundtrip, Regime::resident, Regime::managed}) {
+  for (const Regime regime : {Regime::roundtrip, Regime::resident, Regime::overlapped, Regime::managed}) {
     config_.regime = regime;
     const auto m = measure("n=1048576");
     if (!m.ok() && (m.error().code == Code::unsupported || m.error().code == Code::environment))

@@ -247,6 +247,22 @@ TEST(BreakEvenMeasured, ComesFromTheCellsOfBothSides) {
   EXPECT_EQ(b->cpu.size(), 4U);
 }
 
+TEST(BreakEvenModel, PassesThroughWhatWasMeasured) {
+  const std::vector<Measurement> host{measurement("relu", "n=5000", 1.5e-6),
+                                      measurement("relu", "n=700000", 90e-6)};
+  const Model model(desk(), Calibration(desk(), host), device(), {});
+  const auto b = breakeven(model, along("relu", "n", 1000, 1e6), {});
+  ASSERT_TRUE(b.ok());
+  int measured = 0;
+  for (const CurvePoint& p : b->cpu) {
+    measured += p.measured;
+    if (p.n == 5000) {
+      EXPECT_EQ(p.seconds, 1.5e-6);
+    }
+  }
+  EXPECT_EQ(measured, 2);
+}
+
 // The search.
 
 TEST(BreakEvenSearch, ClimbsTheLadderThenClosesInOnTheBoundary) {
@@ -264,6 +280,33 @@ TEST(BreakEvenSearch, ClimbsTheLadderThenClosesInOnTheBoundary) {
   for (std::size_t i = 0; i <= 10; ++i) EXPECT_EQ(asked[i], std::exp2(static_cast<double>(i)));
   const BreakEven b = breakeven_of(cpu, gpu);
   EXPECT_NEAR(b.n, boundary, 0.05 * boundary);
+}
+
+TEST(BreakEvenSearch, WorksWithAPredictedSide) {
+  // The CPU is measured where asked, the GPU only predicted; sizes below 10 are refused by the op.
+  const auto cpu_seconds = [](double n) { return 1e-6 + 1e-9 * n; };
+  std::vector<double> measured;
+  const Search search{.from = 1, .to = 1 << 20, .ratio = 1.1, .most = 60};
+  double closest = 1e9;
+  for (int i = 0; i < 60; ++i) {
+    std::vector<CurvePoint> cpu, gpu;
+    std::vector<double> sizes = measured;
+    for (double n = 10; n < 1 << 20; n = std::floor(n * 1.3) + 1) sizes.push_back(n);
+    std::sort(sizes.begin(), sizes.end());
+    for (const double n : sizes) {
+      const bool known = std::find(measured.begin(), measured.end(), n) != measured.end();
+      cpu.push_back({n, cpu_seconds(n), cpu_seconds(n) * 0.99, cpu_seconds(n) * 1.01, known});
+      gpu.push_back({n, 10e-6, 9.9e-6, 10.1e-6, false});
+    }
+    const auto next = next_size(cpu, gpu, search);
+    if (!next) break;
+    ASSERT_GE(*next, 10);
+    ASSERT_EQ(std::find(measured.begin(), measured.end(), *next), measured.end());
+    measured.push_back(*next);
+    closest = std::min(closest, std::abs(std::log(*next / 9000)));
+  }
+  EXPECT_LT(closest, 0.1);
+  EXPECT_LT(measured.size(), 30U);
 }
 
 TEST(BreakEvenSearch, StopsInsideTheNoiseAndAtItsLimit) {

@@ -55,23 +55,42 @@ bool split_takes(const Call& call) {
 }
 
 Tiling tiling_for(const Call& call) {
-  const int64_t heads = call.batches * call.heads;
   const bool clusters = available() && device().major == 9 && device().clusters;
-  Tiling tiling{.tiles = 1, .step = 16, .row_warps = 1, .key_warps = 1, .cluster = 1};
-  const int64_t steps = (call.keys + 15) / 16;
-  while (tiling.key_warps < 8 && tiling.key_warps < steps) tiling.key_warps *= 2;
-  if (call.d == 64 && heads * call.queries >= 2048) {
-    tiling.tiles = 2;
-    if (clusters && call.keys > 256) {
-      tiling.row_warps = 2;
-      tiling.key_warps = 4;
-      tiling.cluster = 2;
-    }
-  } else if (clusters && call.keys > 128) {
+  const int64_t steps = (call.keys + 15) / 16, tiles = (call.queries + 15) / 16 * call.batches * call.heads;
+  const auto warps = [](int64_t wanted, int most) {
+    int count = 1;
+    while (count < most && count < wanted) count *= 2;
+    return count;
+  };
+  if (call.d == 128) {
+    Tiling tiling{.tiles = 1, .step = 16, .row_warps = 1, .key_warps = warps(steps, 8), .cluster = 1};
+    if (!clusters || steps <= 8 || tiles > 32) return tiling;
     tiling.key_warps = 4;
     tiling.cluster = 4;
+    return tiling;
   }
+  if (steps <= 4)
+    return Tiling{.tiles = 1, .step = 16, .row_warps = 1, .key_warps = warps(steps, 4), .cluster = 1};
+  if (clusters && tiles <= 32) {
+    if (steps <= 8) return Tiling{.tiles = 1, .step = 16, .row_warps = 1, .key_warps = 2, .cluster = 4};
+    return Tiling{.tiles = 1, .step = 32, .row_warps = 1, .key_warps = 2, .cluster = steps <= 16 ? 4 : 8};
+  }
+  if (steps <= 8) return Tiling{.tiles = 1, .step = 32, .row_warps = 1, .key_warps = 4, .cluster = 1};
+  Tiling tiling{.tiles = 2, .step = 32, .row_warps = 1, .key_warps = 8, .cluster = 1, .staged = true};
+  if (staged_takes(call, tiling)) return tiling;
+  tiling.step = 16;
+  tiling.staged = false;
   return tiling;
+}
+
+std::vector<Tiling> other_tilings(const Call& call) {
+  const Tiling all[] = {{1, 32, 1, 8, 1, true}, {2, 32, 1, 8, 1, true}, {2, 16, 1, 8, 1}, {2, 32, 1, 8, 1}};
+  std::vector<Tiling> result;
+  for (const Tiling& tiling : all) {
+    if (call.d == 128 && tiling.tiles == 2) continue;
+    if (!tiling.staged || staged_takes(call, tiling)) result.push_back(tiling);
+  }
+  return result;
 }
 
 }  // namespace fulcrum::backends::cuda::attention

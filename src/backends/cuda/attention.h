@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 namespace fulcrum::backends::cuda::attention {
 
@@ -51,6 +52,8 @@ struct Tiling {
 bool split_takes(const Call& call);
 /// The tiling that was fastest at such shapes.
 Tiling tiling_for(const Call& call);
+/// Those that may be faster at longer ones.
+std::vector<Tiling> other_tilings(const Call& call);
 fulcrum_status enqueue_split(const Call& call, Element element, const Tiling& tiling, void* stream,
                              int64_t count);
 /// The same with all keys of a head in the shared memory of a CTA, where they fit.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which way attention goes at a shape: our split kernel where it is short, cuDNN where it is long and there, our flash
-// kernel for the rest. Where either could win, both are timed once per shape and process.
+// kernel for the rest. Where several could win, they are timed once per shape and process.
 #pragma once
 
 #include "backends/cuda/attention.h"
@@ -11,8 +11,13 @@ namespace fulcrum::backends::cuda::attention {
 
 enum class Way { split, flash, dnn };
 
+struct Route {
+  Way way = Way::flash;
+  Tiling tiling = {};  // of split
+};
+
 /// Times on scratch operands where it has to; may allocate and wait.
-Way choose(const fulcrum_args& args, Element element);
+Route choose(const fulcrum_args& args, Element element);
 
 inline const char* name_of(Element element) { return element == Element::f16 ? "f16" : "bf16"; }
 

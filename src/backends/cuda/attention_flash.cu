@@ -144,6 +144,7 @@ __global__ void __launch_bounds__(kThreads)
     __syncthreads();  // nobody reads the last tile's slabs any more
     copy_slab<kD, kWhole>(slabs, call, base, 0);
     Rows warp;
+    warp.q_memory = slabs + 2 * S::kSize + threadIdx.x / 32 * Rows::kQueryVectors;
     warp.load_queries([&](int s, int i) {
       const uint16_t* row = call.q + queries + min(row0 + s, call.queries - 1) * call.of_queries.row;
       return row_vector<kWhole>(row, i, call.d);
@@ -170,7 +171,8 @@ __global__ void __launch_bounds__(kThreads)
 template <Element kElement, int kD, bool kWhole>
 fulcrum_status launch(const Call& call, void* stream, int64_t count) {
   constexpr int64_t kMostCtas = INT32_MAX;
-  constexpr int kBytes = 2 * Slab<kD>::kSize * static_cast<int>(sizeof(uint4));
+  constexpr int kQueryVectors = kWarps * Warp<kElement, kD, 1, Slab<kD>::kStep>::kQueryVectors;
+  constexpr int kBytes = (2 * Slab<kD>::kSize + kQueryVectors) * static_cast<int>(sizeof(uint4));
   const auto kernel = attention_flash_kernel<kElement, kD, kWhole>;
   static const cudaError_t allowed =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);

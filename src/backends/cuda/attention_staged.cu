@@ -66,7 +66,8 @@ struct Slab {
 };
 
 template <Element kElement, int kD, int kTiles, int kStep>
-__global__ void __launch_bounds__(256) attention_staged_kernel(Call call, int warps, int share) {
+__global__ void __launch_bounds__(kD == 64 && kTiles == 1 ? 512 : 256)
+    attention_staged_kernel(Call call, int warps, int share) {
   extern __shared__ __align__(16) uint4 memory[];
   using Rows = Warp<kElement, kD, kTiles, kStep>;
   constexpr int kRows = kTileRows * kTiles;
@@ -162,8 +163,8 @@ fulcrum_status launch_element(const Call& call, const Tiling& tiling, void* stre
 }  // namespace
 
 bool staged_takes(const Call& call, const Tiling& tiling) {
-  return tiling.row_warps == 1 && tiling.cluster == 1 && tiling.step == 32 && tiling.key_warps <= 8 &&
-         call.keys <= 1 << 16 &&
+  return tiling.row_warps == 1 && tiling.cluster == 1 && tiling.step == 32 &&
+         tiling.key_warps <= (call.d == 64 && tiling.tiles == 1 ? 16 : 8) && call.keys <= 1 << 16 &&
          shared_bytes(call, tiling) <= static_cast<size_t>(device().shared_bytes_per_block);
 }
 

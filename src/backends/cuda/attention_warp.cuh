@@ -77,7 +77,12 @@ struct Warp {
   using Keys = uint4[kStep / 8][kScoreVectors];
   using Values = uint4[kStep / 16][4][kValueVectors];
 
-  uint4 q[kTiles][2][kScoreVectors];
+  // Registers do not hold long rows of Q beside those of O: each lane has its share in shared memory, for itself.
+  static constexpr bool kHoldsQueries = kD <= 128;
+  static constexpr int kQueryVectors = kHoldsQueries ? 0 : kTiles * 2 * kScoreVectors * 32;  // of a warp
+
+  uint4 q[kTiles][2][kHoldsQueries ? kScoreVectors : 1];
+  uint4* q_memory = nullptr;
   float o[kTiles][kValueVectors][8][4];
   float max[kTiles][2], sum[kTiles][2];  // of rows g and g + 8; the sum is this lane's share
   float raw[kTiles][2];                  // sum of all scores, masked or not: finite where its keys are
@@ -95,6 +100,13 @@ struct Warp {
     }
   }
 
+  __device__ __forceinline__ uint4& place(int t, int r, int i, int lane) {
+    if constexpr (kHoldsQueries) {
+      return q[t][r][i];
+    } else {
+      return q_memory[((t * 2 + r) * kScoreVectors + i) * 32 + lane];
+    }
+  }
   /// row(s, v): vector v of query s of this warp's.
   template <class Row>
   __device__ __forceinline__ void load_queries(const Row& row) {
@@ -105,7 +117,7 @@ struct Warp {
       for (int r = 0; r < 2; ++r) {
 #pragma unroll
         for (int i = 0; i < kScoreVectors; ++i)
-          q[t][r][i] = row(t * kTileRows + score_row(lane, r), score_vector(lane, i));
+          place(t, r, i, lane) = row(t * kTileRows + score_row(lane, r), score_vector(lane, i));
       }
     }
   }
@@ -158,8 +170,9 @@ struct Warp {
 #pragma unroll
         for (int t = 0; t < kTiles; ++t) {
           const int low = lower_word(half), high = upper_word(half);
-          const uint32_t left[4] = {word_of(q[t][0][i], low), word_of(q[t][1][i], low),
-                                    word_of(q[t][0][i], high), word_of(q[t][1][i], high)};
+          const uint4 upper = place(t, 0, i, lane), lower = place(t, 1, i, lane);
+          const uint32_t left[4] = {word_of(upper, low), word_of(lower, low), word_of(upper, high),
+                                    word_of(lower, high)};
 #pragma unroll
           for (int n = 0; n < kStep / 8; ++n)
             multiply<kElement>(s[t][n], left, word_of(k[n], low), word_of(k[n], high));

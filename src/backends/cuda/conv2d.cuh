@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Single-channel convolution on the device. An output is one chain of fma over its taps in row-major order, and taps in
-// the padding are skipped, so the bits are those of the CPU. Three forms: square kernels of 3, 5 and 7 with the columns
-// padded to equal width keep rows in registers; other kernels with strides of 1 go through tiles in shared memory; other
-// strides read pixels one by one. A note takes what a follower wants to know of the outputs (the fused pipeline).
+// the padding are skipped, so the bits are those of the CPU. Square kernels of 3, 5 and 7 keep sums
+// of several rows in registers while input rows pass by; other kernels with strides of 1 go through tiles in shared
+// memory; other strides read pixels one by one. A note takes what a follower wants to know of the outputs (the fused pipeline).
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "backends/cuda/streaming.cuh"
 
@@ -53,95 +54,198 @@ __device__ __forceinline__ Place place_of(const Conv& c, int cta_columns, int ct
 /// Four pixels of a row and those next to them that lie in other threads' hands: kSide on each side.
 template <int kSide>
 struct Strip {
+  using Beside = std::conditional_t<kSide == 1, float, float4>;
   float4 own;
-  float4 beside;  // lane 0: left of it; lane 31: right of it; kSide 1: only .x
+  Beside beside;  // lane 0: left of the warp; lane 31: right of it
 
-  __device__ __forceinline__ void load(const float* row, std::int64_t column, bool there, bool has_left,
-                                       bool has_right, int lane) {
-    own = beside = make_float4(0, 0, 0, 0);
-    if (!there) return;
-    own = *reinterpret_cast<const float4*>(row + column);
-    const bool left = lane == 0 && has_left, right = lane == kWarp - 1 && has_right;
-    if constexpr (kSide == 1) {
-      if (left || right) beside.x = row[left ? column - 1 : column + 4];
-    } else {
-      if (left || right) beside = *reinterpret_cast<const float4*>(row + (left ? column - 4 : column + 4));
-    }
+  __device__ __forceinline__ void load(const float* from, bool there, bool has_beside, int beside_at) {
+    own = make_float4(0, 0, 0, 0);
+    beside = Beside{};
+    if (there) own = *reinterpret_cast<const float4*>(from);
+    if (there && has_beside) beside = *reinterpret_cast<const Beside*>(from + beside_at);
   }
 
   /// Pixels -kSide .. 3 + kSide of the thread's first.
   __device__ __forceinline__ void spread(float (&v)[4 + 2 * kSide], int lane) const {
     const float mine[4] = {own.x, own.y, own.z, own.w};
-    const float outer[4] = {beside.x, beside.y, beside.z, beside.w};
+    float outer[4];
+    if constexpr (kSide == 1) {
+      outer[0] = outer[3] = beside;
+    } else {
+      outer[0] = beside.x, outer[1] = beside.y, outer[2] = beside.z, outer[3] = beside.w;
+    }
 #pragma unroll
     for (int i = 0; i < 4; ++i) v[kSide + i] = mine[i];
 #pragma unroll
     for (int i = 0; i < kSide; ++i) {
       const float left = __shfl_up_sync(0xFFFFFFFFU, mine[4 - kSide + i], 1);
       const float right = __shfl_down_sync(0xFFFFFFFFU, mine[i], 1);
-      v[i] = lane == 0 ? outer[kSide == 1 ? 0 : 4 - kSide + i] : left;
+      v[i] = lane == 0 ? outer[4 - kSide + i] : left;
       v[4 + kSide + i] = lane == kWarp - 1 ? outer[i] : right;
     }
   }
 };
 
-/// kSize x kSize taps; a warp makes kRows rows of 128 outputs and reads each input row once, kAhead of them in flight.
-/// Wants w = wo a multiple of four and rows on 16-byte boundaries.
-template <int kSize, int kRows, int kMostThreads, int kPerSm, class Note>
-__global__ void __launch_bounds__(kMostThreads, kPerSm) conv_rows(Conv c, Note note) {
-  constexpr int kSide = kSize / 2, kInputs = kRows + kSize - 1;
-  constexpr int kAhead = kSize == 3 ? kInputs : 4;
+/// One input row under kSize rows of outputs: it is the last row of taps of the first of them, which is then complete,
+/// and the first of the last. `partial` has the sums with 1, 2, ... rows of taps; pixel(o, j) is what output o has under
+/// tap column j, counts(o, j) whether that lies in the image.
+template <int kSize, class Pixel, class Counts>
+__device__ __forceinline__ void add_row(const Pixel& pixel, const Counts& counts,
+                                        const float (&weight)[kSize * kSize], float (&partial)[kSize - 1][4],
+                                        float (&complete)[4]) {
+#pragma unroll
+  for (int i = kSize - 1; i >= 0; --i) {  // tap row
+#pragma unroll
+    for (int o = 0; o < 4; ++o) {
+      float sum = i == 0 ? 0 : partial[i == 0 ? 0 : i - 1][o];
+#pragma unroll
+      for (int j = 0; j < kSize; ++j) {
+        if (counts(o, j)) sum = __fmaf_rn(weight[i * kSize + j], pixel(o, j), sum);
+      }
+      (i == kSize - 1 ? complete : partial[i == kSize - 1 ? 0 : i])[o] = sum;
+    }
+  }
+}
+
+/// A row without pixels under kSize rows of outputs.
+template <int kSize>
+__device__ __forceinline__ void skip_row(float (&partial)[kSize - 1][4], float (&complete)[4]) {
+#pragma unroll
+  for (int o = 0; o < 4; ++o) {
+    complete[o] = partial[kSize - 2][o];
+#pragma unroll
+    for (int i = kSize - 2; i > 0; --i) partial[i][o] = partial[i - 1][o];
+    partial[0][o] = 0;
+  }
+}
+
+/// The rows of a warp: outputs [first, first + count) of an image; input rows from the first one's first tap row on, of
+/// which [begin, end) are in the image.
+struct WarpRows {
+  std::int64_t first, top;
+  int count, begin, end;
+
+  __device__ __forceinline__ WarpRows(const Conv& c, std::int64_t row, int rows)
+      : first(row),
+        top(row - c.pad_y),
+        count(static_cast<int>(min(static_cast<std::int64_t>(rows), c.ho - row))),
+        begin(static_cast<int>(max(c.pad_y - row, std::int64_t{0}))),
+        end(static_cast<int>(min(c.h - top, count + c.kh - 1))) {}
+  __device__ __forceinline__ bool has(int q) const { return q >= begin && q < end; }
+};
+
+/// kSize x kSize taps; a warp makes `rows` rows of 128 outputs and reads each input row once, kAhead of them in flight.
+/// Wants w = wo a multiple of four and rows on 16-byte boundaries. The loop is kept short: instructions that are run
+/// once for each row of a long list cost more to fetch than they save.
+template <int kSize, int kAhead, int kPerSm, class Note>
+__global__ void __launch_bounds__(256, kPerSm) conv_rows(Conv c, int rows, Note note) {
+  constexpr int kSide = kSize / 2;
   follow();
   note.begin(c);
   const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-  const Place at = place_of(c, kColumns, static_cast<int>(blockDim.x) / kWarp * kRows);
-  const std::int64_t first = at.row + warp * kRows, column = at.column + 4 * lane;
+  const Place at = place_of(c, kColumns, static_cast<int>(blockDim.x) / kWarp * rows);
+  const WarpRows r(c, at.row + warp * rows, rows);
+  const std::int64_t column = at.column + 4 * lane;
   const bool inside = column<c.w, has_left = column> 0, has_right = column + 4 < c.w;
-  const float* image = c.x + at.image * c.h * c.w;
-  const std::int64_t top = first - c.pad_y;
+  const bool has_beside = (lane == 0 && has_left) || (lane == kWarp - 1 && has_right);
+  const int beside_at = lane > 0 ? 4 : kSide == 1 ? -1 : -4;
+  const float* from = c.x + (at.image * c.h + r.top) * c.w + column;
+  float* to = c.y + (at.image * c.ho + r.first) * c.wo + column;
 
   float weight[kSize * kSize];
 #pragma unroll
   for (int t = 0; t < kSize * kSize; ++t) weight[t] = c.k[t];
-  Strip<kSide> strip[kInputs];
-  const auto there = [&](int q) { return top + q >= 0 && top + q < c.h; };  // the same for all lanes
+  Strip<kSide> strip[kAhead];
 #pragma unroll
   for (int q = 0; q < kAhead; ++q) {
-    strip[q].load(image + (top + q) * c.w, column, inside && there(q), has_left, has_right, lane);
+    strip[q].load(from, inside && r.has(q), has_beside, beside_at);
+    from += c.w;
   }
-  float sum[kRows][4] = {};
+  float partial[kSize - 1][4] = {};
+  const auto counts = [&](int o, int j) {
+    return o + j < kSide ? has_left : o + j >= 4 + kSide ? has_right : true;
+  };
+#pragma unroll 1
+  for (int base = 0; base < r.count + kSize - 1; base += kAhead) {
 #pragma unroll
-  for (int q = 0; q < kInputs; ++q) {
-    if (q + kAhead < kInputs) {
-      strip[q + kAhead < kInputs ? q + kAhead : 0].load(
-          image + (top + q + kAhead) * c.w, column, inside && there(q + kAhead), has_left, has_right, lane);
-    }
-    if (there(q)) {
-      float v[4 + 2 * kSide];
-      strip[q].spread(v, lane);
-#pragma unroll
-      for (int r = 0; r < kRows; ++r) {
-        const int i = q - r;  // tap row
-        if (i < 0 || i >= kSize) continue;
-#pragma unroll
-        for (int j = 0; j < kSize; ++j) {
-#pragma unroll
-          for (int o = 0; o < 4; ++o) {
-            const int from = o + j;
-            const bool counts = from < kSide ? has_left : from >= 4 + kSide ? has_right : true;
-            if (counts) sum[r][o] = __fmaf_rn(weight[i * kSize + j], v[from], sum[r][o]);
-          }
-        }
+    for (int u = 0; u < kAhead; ++u) {
+      const int q = base + u;
+      float v[4 + 2 * kSide], complete[4];
+      strip[u].spread(v, lane);
+      strip[u].load(from, inside && r.has(q + kAhead), has_beside, beside_at);
+      from += c.w;
+      if (r.has(q)) {  // the same for all lanes
+        add_row<kSize>([&](int o, int j) { return v[o + j]; }, counts, weight, partial, complete);
+      } else {
+        skip_row<kSize>(partial, complete);
       }
-    }
-    const int r = q - (kSize - 1);  // complete
-    if (r >= 0 && inside && first + r < c.ho) {
-      float* to = c.y + (at.image * c.ho + first + r) * c.wo + column;
-      *reinterpret_cast<float4*>(to) = make_float4(sum[r < 0 ? 0 : r][0], sum[r < 0 ? 0 : r][1],
-                                                   sum[r < 0 ? 0 : r][2], sum[r < 0 ? 0 : r][3]);
+      if (q < kSize - 1 || q >= r.count + kSize - 1) continue;
+      if (inside) {
+        *reinterpret_cast<float4*>(to) = make_float4(complete[0], complete[1], complete[2], complete[3]);
 #pragma unroll
-      for (int o = 0; o < 4; ++o) note.take(sum[r < 0 ? 0 : r][o]);
+        for (int o = 0; o < 4; ++o) note.take(complete[o]);
+      }
+      to += c.wo;
     }
+  }
+  note.end();
+}
+
+/// The same without a wish for alignment or padding: a lane's four outputs lie 32 apart, and each reads its own pixels.
+template <int kSize, class Note>
+__global__ void __launch_bounds__(256, kSize == 3 ? 3 : 2) conv_loose(Conv c, int rows, Note note) {
+  follow();
+  note.begin(c);
+  const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+  const Place at = place_of(c, kColumns, static_cast<int>(blockDim.x) / kWarp * rows);
+  const WarpRows r(c, at.row + warp * rows, rows);
+  const std::int64_t column = at.column + lane, left = column - c.pad_x;
+  const bool inner = at.column >= c.pad_x && at.column - c.pad_x + kColumns + kSize - 1 <= c.w;
+  const float* from = c.x + (at.image * c.h + r.top) * c.w + left;
+  float* to = c.y + (at.image * c.ho + r.first) * c.wo + column;
+  unsigned inside = 0;  // bit kSize o + j: the image has a pixel under tap column j of output o
+#pragma unroll
+  for (int t = 0; t < 4 * kSize; ++t) {
+    const std::int64_t x = left + kWarp * (t / kSize) + t % kSize;
+    if (x >= 0 && x < c.w) inside |= 1U << t;
+  }
+  const auto counts = [&](int o, int j) { return inner || (inside >> (kSize * o + j) & 1) != 0; };
+
+  float weight[kSize * kSize];
+#pragma unroll
+  for (int t = 0; t < kSize * kSize; ++t) weight[t] = c.k[t];
+  float next[4][kSize], partial[kSize - 1][4] = {};
+  const auto load = [&](int q) {
+#pragma unroll
+    for (int o = 0; o < 4; ++o) {
+#pragma unroll
+      for (int j = 0; j < kSize; ++j) next[o][j] = r.has(q) && counts(o, j) ? from[kWarp * o + j] : 0;
+    }
+    from += c.w;
+  };
+  load(0);
+#pragma unroll 1
+  for (int q = 0; q < r.count + kSize - 1; ++q) {
+    float v[4][kSize], complete[4];
+#pragma unroll
+    for (int o = 0; o < 4; ++o) {
+#pragma unroll
+      for (int j = 0; j < kSize; ++j) v[o][j] = next[o][j];
+    }
+    load(q + 1);
+    if (r.has(q)) {
+      add_row<kSize>([&](int o, int j) { return v[o][j]; }, counts, weight, partial, complete);
+    } else {
+      skip_row<kSize>(partial, complete);
+    }
+    if (q < kSize - 1) continue;
+#pragma unroll
+    for (int o = 0; o < 4; ++o) {
+      if (column + kWarp * o >= c.wo) continue;
+      to[kWarp * o] = complete[o];
+      note.take(complete[o]);
+    }
+    to += c.wo;
   }
   note.end();
 }
@@ -227,11 +331,14 @@ __global__ void __launch_bounds__(kTileThreads) conv_tiles(Conv c, Note note) {
 
 /// How the rows form is cut: rows of a warp and warps of a CTA. Small images get as many CTAs as they can fill.
 struct RowShape {
-  int rows, warps;
+  int rows, warps, ahead = 2;
 };
 
 inline bool is_aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }
 
+inline bool fits_loose(const Conv& c) {
+  return c.kh == c.kw && (c.kh == 3 || c.kh == 5) && c.stride_y == 1 && c.stride_x == 1;
+}
 inline bool fits_rows(const Conv& c) {
   const bool square = c.kh == c.kw && (c.kh == 3 || c.kh == 5 || c.kh == 7);
   return square && c.stride_y == 1 && c.stride_x == 1 && 2 * c.pad_x == c.kw - 1 && c.w % 4 == 0 &&
@@ -240,18 +347,19 @@ inline bool fits_rows(const Conv& c) {
 
 inline RowShape row_shape(const Conv& c) {
   const std::int64_t strips = divide_up(c.wo, kColumns) * c.batch * c.ho, sms = device().sms;
+  if (strips >= 512 * sms) return RowShape{16, 8};
   if (strips >= 128 * sms) return RowShape{8, 8};
   if (strips >= 32 * sms) return RowShape{4, 8};
   return strips >= 16 * sms ? RowShape{2, 4} : RowShape{1, 4};
 }
 
-template <int kSize, int kRows, class Note>
-fulcrum_status launch_rows(const Conv& c, int warps, bool overlaps, const Note& note, void* stream,
+template <int kSize, int kAhead, class Note>
+fulcrum_status launch_rows(const Conv& c, const RowShape& s, bool overlaps, const Note& note, void* stream,
                            std::int64_t count) {
-  const std::int64_t ctas = divide_up(c.wo, kColumns) * divide_up(c.ho, warps * kRows) * c.batch;
-  const streaming::Launch shape{ctas, warps * kWarp, overlaps && streaming::can_follow(nullptr) != 0};
-  constexpr int kPerSm = kSize > 3 ? 1 : kRows == 8 ? 2 : 3;
-  return streaming::launch(conv_rows<kSize, kRows, 256, kPerSm, Note>, shape, stream, count, c, note);
+  const std::int64_t ctas = divide_up(c.wo, kColumns) * divide_up(c.ho, s.warps * s.rows) * c.batch;
+  const streaming::Launch shape{ctas, s.warps * kWarp, overlaps && streaming::can_follow(nullptr) != 0};
+  constexpr int kPerSm = kSize == 3 ? 3 : 2;
+  return streaming::launch(conv_rows<kSize, kAhead, kPerSm, Note>, shape, stream, count, c, s.rows, note);
 }
 
 /// `chosen`: rows 0: by the shape.
@@ -259,20 +367,29 @@ template <class Note>
 fulcrum_status enqueue_rows(const Conv& c, RowShape chosen, bool overlaps, const Note& note, void* stream,
                             std::int64_t count) {
   const RowShape s = chosen.rows > 0 ? chosen : row_shape(c);
-  const auto go = [&](auto launcher) { return launcher(c, s.warps, overlaps, note, stream, count); };
-  if (c.kh == 3) {
-    if (s.rows == 8) return go(launch_rows<3, 8, Note>);
-    if (s.rows == 4) return go(launch_rows<3, 4, Note>);
-    return s.rows == 2 ? go(launch_rows<3, 2, Note>) : go(launch_rows<3, 1, Note>);
-  }
-  if (c.kh == 5) return s.rows >= 4 ? go(launch_rows<5, 8, Note>) : go(launch_rows<5, 2, Note>);
-  return s.rows >= 4 ? go(launch_rows<7, 8, Note>) : go(launch_rows<7, 2, Note>);
+  if (c.kh == 3 && s.ahead == 4) return launch_rows<3, 4>(c, s, overlaps, note, stream, count);
+  if (c.kh == 3) return launch_rows<3, 2>(c, s, overlaps, note, stream, count);
+  return c.kh == 5 ? launch_rows<5, 2>(c, s, overlaps, note, stream, count)
+                   : launch_rows<7, 2>(c, s, overlaps, note, stream, count);
+}
+
+template <int kSize, class Note>
+fulcrum_status launch_loose(const Conv& c, bool overlaps, const Note& note, void* stream,
+                            std::int64_t count) {
+  const RowShape s = row_shape(c);
+  const std::int64_t ctas = divide_up(c.wo, kColumns) * divide_up(c.ho, s.warps * s.rows) * c.batch;
+  const streaming::Launch shape{ctas, s.warps * kWarp, overlaps && streaming::can_follow(nullptr) != 0};
+  return streaming::launch(conv_loose<kSize, Note>, shape, stream, count, c, s.rows, note);
 }
 
 /// `count` calls of strides 1 and a batch that is not empty.
 template <class Note>
 fulcrum_status enqueue(const Conv& c, bool overlaps, const Note& note, void* stream, std::int64_t count) {
   if (fits_rows(c)) return enqueue_rows(c, RowShape{0, 0}, overlaps, note, stream, count);
+  if (fits_loose(c)) {
+    return c.kh == 3 ? launch_loose<3>(c, overlaps, note, stream, count)
+                     : launch_loose<5>(c, overlaps, note, stream, count);
+  }
   const std::int64_t ctas = divide_up(c.wo, kColumns) * divide_up(c.ho, kTileRows) * c.batch;
   const streaming::Launch shape{ctas, kTileThreads, overlaps && streaming::can_follow(nullptr) != 0, 1,
                                 tile_bytes(c.kh, c.kw)};

@@ -56,120 +56,89 @@ __device__ __forceinline__ Bins bound_of(const ConvImage& c, float lo, float hi)
   return bins_between(static_cast<float>(low), static_cast<float>(high));
 }
 
-/// As Stage, of a convolution.
-template <int kW, int kColumns>
+/// As Stage, of a convolution. Taps in the padding meet zeros, which can change no more than the sign of a sum of zero:
+/// the bin is the same.
+template <class Shape>
 struct ConvStage {
-  using Shape = WindowShape<kW, kColumns>;
-  static constexpr int kHalf = Shape::kHalf, kLine = Shape::kLine, kLoads = Shape::kLoads;
+  static constexpr int kLoads = Shape::kLoads;
 
+  Line<Shape> line;
   Bins bins;
-  Strip<int> strip;
-  unsigned char* ring;
-  const float* row;      // the next input row, under the first tap of this lane's first pixel
-  int h, w;              // of the convolution
-  int input_h, input_w;  // of the image
-  int input_y;           // of the next input row
-  int tap;               // column under the first tap of this lane's first pixel
-  unsigned own, clamped;
+  const float* row;  // the next input row, under the first tap of this lane's first pixel
+  std::int64_t pitch;
+  int y, h;       // of the next input row; input rows
+  unsigned taps;  // bit 3 m + j: the image has a pixel under tap j of pixel m
   float weight[9];
   float one[kLoads], two[kLoads];  // sums with one and two rows of taps
   float next[kLoads][3];
 
-  __device__ __forceinline__ void begin(const ConvImage& image, int first) {
-    h = static_cast<int>(image.h), w = static_cast<int>(image.w);
-    input_h = static_cast<int>(image.input_h), input_w = static_cast<int>(image.input_w);
-    const int lane = threadIdx.x % kWarp;
-    tap = strip.column - kHalf + lane - static_cast<int>(image.pad_x);
-    input_y = first - static_cast<int>(image.pad_y);
-    row = image.x + input_y * image.input_w + tap;
-    own = clamped = 0;
+  __device__ __forceinline__ ConvStage(const ConvImage& image, const Bins& bins, const Strip<int>& strip,
+                                       int first, int)
+      : line(strip, static_cast<int>(image.w)),
+        bins(bins),
+        pitch(image.input_w),
+        y(first - static_cast<int>(image.pad_y)),
+        h(static_cast<int>(image.input_h)),
+        taps(0) {
+    const int left = strip.column - Shape::kHalf + static_cast<int>(threadIdx.x % kWarp - image.pad_x);
+    row = image.x + y * pitch + left;
 #pragma unroll
     for (int m = 0; m < kLoads; ++m) {
-      const int i = lane + m * kWarp - kHalf;
-      if (i >= strip.own_first && i < strip.own_last) own |= 1U << m;
+#pragma unroll
+      for (int j = 0; j < 3; ++j) {
+        const int column = left + m * kWarp + j;
+        if ((line.seen >> m & 1) != 0 && column >= 0 && column < image.input_w) taps |= 1U << (3 * m + j);
+      }
       one[m] = two[m] = 0;
     }
 #pragma unroll
     for (int t = 0; t < 9; ++t) weight[t] = image.k[t];
     float unused[kLoads];
-    fetch<true>();
-    add<true>(unused);
-    fetch<true>();
-    add<true>(unused);
-    fetch<true>();
-  }
-  /// Whether all taps of the strip's pixels lie in the image, as far as columns tell.
-  __device__ __forceinline__ bool is_inner(const ConvImage& image) const {
-    const std::int64_t left = strip.column - kHalf, right = left + kLine;
-    return left >= image.pad_x && right - image.pad_x + 2 <= image.input_w;
+#pragma unroll 1
+    for (int i = 0; i < 2; ++i) {
+      fetch();
+      add(unused);
+    }
+    fetch();
   }
 
-  static __device__ __forceinline__ bool seen(int m) {
-    return (m + 1) * kWarp <= kLine || static_cast<int>(threadIdx.x % kWarp) + m * kWarp < kLine;
-  }
-  template <bool kMasked>
-  __device__ __forceinline__ bool meets(int m, int j) const {
-    const int column = tap + m * kWarp + j;
-    return !kMasked || (column >= 0 && column < input_w);
-  }
-
-  template <bool kMasked>
   __device__ __forceinline__ void fetch() {
-    if (input_y >= 0 && input_y < input_h) {
+    const bool there = y >= 0 && y < h;
 #pragma unroll
-      for (int m = 0; m < kLoads; ++m) {
+    for (int m = 0; m < kLoads; ++m) {
 #pragma unroll
-        for (int j = 0; j < 3; ++j) next[m][j] = seen(m) && meets<kMasked>(m, j) ? row[m * kWarp + j] : 0;
+      for (int j = 0; j < 3; ++j) {
+        next[m][j] = there && (taps >> (3 * m + j) & 1) != 0 ? row[m * kWarp + j] : 0;
       }
     }
-    row += input_w;
-    ++input_y;
+    row += pitch;
+    ++y;
   }
-  /// The row that was fetched last: the first, second and third row of taps of three rows of outputs, the last of which
-  /// is complete.
-  template <bool kMasked>
+  /// The row that was fetched last is the first, second and third row of taps of three rows of outputs, the last of
+  /// which is complete.
   __device__ __forceinline__ void add(float (&complete)[kLoads]) {
-    const bool there = input_y > 0 && input_y <= input_h;
 #pragma unroll
     for (int m = 0; m < kLoads; ++m) {
       float sums[3] = {0, one[m], two[m]};
-      if (there) {
 #pragma unroll
-        for (int j = 0; j < 3; ++j) {
+      for (int j = 0; j < 3; ++j) {
 #pragma unroll
-          for (int i = 0; i < 3; ++i) {
-            if (meets<kMasked>(m, j)) sums[i] = __fmaf_rn(weight[3 * i + j], next[m][j], sums[i]);
-          }
-        }
+        for (int i = 0; i < 3; ++i) sums[i] = __fmaf_rn(weight[3 * i + j], next[m][j], sums[i]);
       }
       one[m] = sums[0], two[m] = sums[1], complete[m] = sums[2];
     }
   }
-
-  template <bool kMasked>
-  __device__ __forceinline__ bool put(int y, int slot) {
+  __device__ __forceinline__ bool put(unsigned char* to, bool counted, unsigned& clamped) {
     float x[kLoads];
-    add<kMasked>(x);
-    unsigned char* to = ring + slot * Shape::kPitch + threadIdx.x % kWarp;
-    bool nan = false;
-    unsigned outside = 0;
-#pragma unroll
-    for (int m = 0; m < kLoads; ++m) {
-      const int column = strip.column - kHalf + static_cast<int>(threadIdx.x % kWarp) + m * kWarp;
-      if (kMasked && (column < 0 || column >= w)) x[m] = bins.lo;
-      if (!seen(m)) x[m] = bins.lo;
-      if (seen(m)) to[m * kWarp] = static_cast<unsigned char>(bins(x[m]));
-      nan |= isnan(x[m]);
-      if (bins.clamps(x[m])) outside |= 1U << m;
-    }
-    if (y >= strip.count_first && y < strip.count_last) clamped += __popc(outside & own);
-    return __any_sync(kAll, nan);
+    add(x);
+    fetch();
+    return line.put(x, bins, to, counted, clamped);
   }
 };
 
-template <int kW, int kColumns>
-struct StageOf<ConvImage, kW, kColumns> {
-  using Type = ConvStage<kW, kColumns>;
+template <class Shape>
+struct StageOf<ConvImage, Shape> {
+  using Type = ConvStage<Shape>;
 };
 
 }  // namespace fulcrum::backends::cuda::entropy

@@ -64,8 +64,11 @@ __device__ __noinline__ std::int64_t recount(const unsigned char* memory, unsign
 }
 
 /// Compile-time facts of windows of kW x kW, kColumns of them a thread.
-template <int kW, int kColumns>
+template <int kSize, int kAcross, int kPixels = 0>
 struct WindowShape {
+  static constexpr int kW = kSize, kColumns = kAcross;
+  /// Pixels of a turn of the inner loop.
+  static constexpr int kUnroll = kPixels > 0 ? kPixels : kW % 3 == 0 ? 3 : kW % 2 == 0 ? 2 : 1;
   static constexpr int kCountBits = kW * kW > 255 ? 16 : 8;
   using Hist = Histogram<kColumns * kCountBits / 8>;
   static constexpr int kWarps = Hist::kWarps, kThreads = kWarps * kWarp;
@@ -88,13 +91,14 @@ struct WindowShape {
 };
 
 /// A thread's windows.
-template <int kW, int kColumns, class Sum>
+template <class Shape, class Sum>
 struct Windows {
-  using Shape = WindowShape<kW, kColumns>;
+  static constexpr int kW = Shape::kW, kColumns = Shape::kColumns;
   using Hist = typename Shape::Hist;
   using Word = typename Hist::Word;
   static constexpr int kCountBits = Shape::kCountBits, kSpan = Shape::kSpan;
   static constexpr int kPacked = Shape::kPacked, kRaw = Shape::kRaw;
+  static constexpr int kUnroll = Shape::kUnroll, kGroups = (kSpan + kUnroll - 1) / kUnroll;
   using Mask = std::conditional_t<(kSpan > 32), std::uint64_t, std::uint32_t>;
 
   unsigned char* memory;  // the CTA's histograms
@@ -113,15 +117,6 @@ struct Windows {
   static __device__ __forceinline__ unsigned count(unsigned word, int k) {
     return (word >> (kCountBits * k)) & ((1U << kCountBits) - 1);
   }
-  /// Pixel j of a row lies in window k.
-  static constexpr __device__ bool meets(int j, int k) { return j >= k && j - k < kW; }
-  /// A count in each window that has pixel j.
-  static constexpr __device__ unsigned step_of(int j) {
-    unsigned step = 0;
-    for (int k = 0; k < kColumns; ++k) step |= meets(j, k) ? 1U << (kCountBits * k) : 0U;
-    return step;
-  }
-
   /// Bins of this thread's pixels of a row, four in a word.
   __device__ __forceinline__ void pixels(int slot, unsigned (&words)[kPacked]) const {
     const unsigned first = threadIdx.x % kWarp * kColumns;
@@ -141,62 +136,54 @@ struct Windows {
     return recount<Hist>(memory, base, kCountBits * k, (1U << kCountBits) - 1, table);
   }
 
-  template <bool kMasked>
-  __device__ __forceinline__ bool counts(int j) const {
-    return !kMasked || (inside >> j & 1) != 0;
-  }
-
-  /// A row enters and one leaves. Pixels that do not count add nothing and look up the first step, which is 0.
-  template <bool kMasked>
-  __device__ __forceinline__ void exchange(const unsigned (&in)[kPacked], const unsigned (&out)[kPacked]) {
+  /// Takes kUnroll pixels off the front.
+  static __device__ __forceinline__ void shift(unsigned (&words)[kPacked]) {
 #pragma unroll
-    for (int j = 0; j < kSpan; ++j) {
-      const bool does = counts<kMasked>(j);
-      const unsigned a = Hist::address(base, in[j / 4], j % 4), r = Hist::address(base, out[j / 4], j % 4);
-      const unsigned entered = load(a), before = load(r), step = does ? step_of(j) : 0;
-      const unsigned left = a == r ? entered + step : before;
-      store(a, entered + step);
-      store(r, left - step);
-#pragma unroll
-      for (int k = 0; k < kColumns; ++k) {
-        if (!meets(j, k)) continue;
-        sum[k] += steps[does ? count(entered, k) : 0] - steps[does ? count(left, k) - 1 : 0];
-      }
+    for (int i = 0; i < kPacked; ++i) {
+      words[i] = __funnelshift_r(words[i], i + 1 < kPacked ? words[(i + 1) % kPacked] : 0, 8 * kUnroll % 32);
+      if (kUnroll == 4) words[i] = i + 1 < kPacked ? words[(i + 1) % kPacked] : 0;
     }
   }
 
-  template <bool kMasked>
-  __device__ __forceinline__ void enter(const unsigned (&in)[kPacked]) {
+  /// A row enters, where there is one, and one leaves (kLeaves). A pixel adds a step to the counts of the windows that
+  /// have it; where it has none, it looks up the first step of T, which is 0. The loop is short so that it stays where
+  /// instructions come from fast.
+  template <bool kLeaves>
+  __device__ __forceinline__ void update(unsigned (&in)[kPacked], unsigned (&out)[kPacked], bool enters) {
+    constexpr unsigned kField = (1U << kCountBits) - 1;
+    Mask mask[kColumns];
 #pragma unroll
-    for (int j = 0; j < kSpan; j += 2) {
-      const bool two = j + 1 < kSpan, first = counts<kMasked>(j), second = two && counts<kMasked>(j + 1);
-      const unsigned a = Hist::address(base, in[j / 4], j % 4);
-      const unsigned b = two ? Hist::address(base, in[(j + 1) / 4 % kPacked], (j + 1) % 4) : a;
-      const unsigned of_a = load(a), before = two ? load(b) : 0;
-      const unsigned step_a = first ? step_of(j) : 0, step_b = second ? step_of(j + 1) : 0;
-      const unsigned of_b = a == b ? of_a + step_a : before;
-      store(a, of_a + step_a);
-      if (two) store(b, of_b + step_b);
+    for (int k = 0; k < kColumns; ++k) mask[k] = inside & (((Mask{1} << (kW - 1) << 1) - 1) << k);
+#pragma unroll 1
+    for (int group = 0; group < kGroups; ++group) {
 #pragma unroll
-      for (int k = 0; k < kColumns; ++k) {
-        if (meets(j, k)) sum[k] += steps[first ? count(of_a, k) : 0];
-        if (two && meets(j + 1, k)) sum[k] += steps[second ? count(of_b, k) : 0];
+      for (int u = 0; u < kUnroll; ++u) {
+        unsigned step = 0;
+#pragma unroll
+        for (int k = 0; k < kColumns; ++k)
+          step |= static_cast<unsigned>(mask[k] >> u & 1) << (kCountBits * k);
+        const unsigned plus = kLeaves && !enters ? 0 : step;
+        const unsigned a = Hist::address(base, in[0], u);
+        const unsigned entered = load(a);
+        if constexpr (kLeaves) {
+          const unsigned r = Hist::address(base, out[0], u);
+          const unsigned before = load(r), left = a == r ? entered + plus : before;
+          store(a, entered + plus);
+          store(r, left - step);
+          const unsigned from = (left & step * kField) - step, to = entered & plus * kField;
+#pragma unroll
+          for (int k = 0; k < kColumns; ++k) sum[k] += steps[count(to, k)] - steps[count(from, k)];
+        } else {
+          store(a, entered + plus);
+          const unsigned to = entered & plus * kField;
+#pragma unroll
+          for (int k = 0; k < kColumns; ++k) sum[k] += steps[count(to, k)];
+        }
       }
-    }
-  }
-
-  template <bool kMasked>
-  __device__ __forceinline__ void leave(const unsigned (&out)[kPacked]) {
+      shift(in);
+      if constexpr (kLeaves) shift(out);
 #pragma unroll
-    for (int j = 0; j < kSpan; ++j) {
-      const bool does = counts<kMasked>(j);
-      const unsigned r = Hist::address(base, out[j / 4], j % 4);
-      const unsigned left = load(r);
-      store(r, left - (does ? step_of(j) : 0));
-#pragma unroll
-      for (int k = 0; k < kColumns; ++k) {
-        if (meets(j, k)) sum[k] -= steps[does ? count(left, k) - 1 : 0];
-      }
+      for (int k = 0; k < kColumns; ++k) mask[k] >>= kUnroll;
     }
   }
 };
@@ -211,104 +198,86 @@ struct Strip {
   int own_first, own_last;
 };
 
-/// Rows of floats on their way into the ring: the next one is loaded while the last one is counted.
-template <int kW, int kColumns>
-struct Stage {
-  using Shape = WindowShape<kW, kColumns>;
-  static constexpr int kHalf = Shape::kHalf, kLine = Shape::kLine, kLoads = Shape::kLoads;
+/// Which of a warp's pixels of a row lie in the image and which are the strip's own: bit m stands for pixel lane + 32 m.
+template <class Shape>
+struct Line {
+  unsigned seen = 0, own = 0;
 
-  Bins bins;
-  Strip<int> strip;
-  unsigned char* ring;
-  const float* row;  // the next one, at this lane's first pixel
-  int h, w;
-  unsigned own;  // bit m: this lane's pixel m is one of the strip's own
-  unsigned clamped;
-  float next[kLoads];
-
-  __device__ __forceinline__ void begin(const Image& image, int first) {
-    h = static_cast<int>(image.h), w = static_cast<int>(image.w);
+  __device__ __forceinline__ Line(const Strip<int>& strip, int w) {
     const int lane = threadIdx.x % kWarp;
-    row = image.x + first * image.w + (strip.column - kHalf + lane);
-    own = clamped = 0;
 #pragma unroll
-    for (int m = 0; m < kLoads; ++m) {
-      const int i = lane + m * kWarp - kHalf;
-      if (i >= strip.own_first && i < strip.own_last) own |= 1U << m;
+    for (int m = 0; m < Shape::kLoads; ++m) {
+      const int i = lane + m * kWarp, column = strip.column - Shape::kHalf + i, at = i - Shape::kHalf;
+      const bool there = i < Shape::kLine && column >= 0 && column < w;
+      if (there) seen |= 1U << m;
+      if (there && at >= strip.own_first && at < strip.own_last) own |= 1U << m;
     }
-    fetch<true>();
   }
-  __device__ __forceinline__ bool is_inner(const Image&) const { return true; }
-
-  /// What lies outside of the image is put into bin 0, where it does not count. kMasked: some of the strip does.
-  template <bool kMasked>
-  __device__ __forceinline__ void fetch() {
-#pragma unroll
-    for (int m = 0; m < kLoads; ++m) {
-      const int i = static_cast<int>(threadIdx.x % kWarp) + m * kWarp, column = strip.column - kHalf + i;
-      const bool seen = (m + 1) * kWarp <= kLine || i < kLine;
-      next[m] = seen && (!kMasked || (column >= 0 && column < w)) ? row[m * kWarp] : bins.lo;
-    }
-    row += w;
-  }
-  /// True in all lanes when one of the pixels is NaN.
-  template <bool>
-  __device__ __forceinline__ bool put(int y, int slot) {
-    unsigned char* to = ring + slot * Shape::kPitch + threadIdx.x % kWarp;
+  /// Bins of this lane's pixels go to a line of the ring. True in all lanes when one is NaN; adds what is clamped.
+  __device__ __forceinline__ bool put(const float (&x)[Shape::kLoads], const Bins& bins, unsigned char* to,
+                                      bool counted, unsigned& clamped) const {
     bool nan = false;
     unsigned outside = 0;
+    to += threadIdx.x % kWarp;
 #pragma unroll
-    for (int m = 0; m < kLoads; ++m) {
-      const bool seen = (m + 1) * kWarp <= kLine || static_cast<int>(threadIdx.x % kWarp) + m * kWarp < kLine;
-      if (seen) to[m * kWarp] = static_cast<unsigned char>(bins(next[m]));
-      nan |= isnan(next[m]);
-      if (bins.clamps(next[m])) outside |= 1U << m;
+    for (int m = 0; m < Shape::kLoads; ++m) {
+      const bool fits = (m + 1) * kWarp <= Shape::kLine || threadIdx.x % kWarp + m * kWarp < Shape::kLine;
+      if (fits) to[m * kWarp] = static_cast<unsigned char>(bins(x[m]));
+      nan |= isnan(x[m]);
+      if (bins.clamps(x[m])) outside |= 1U << m;
     }
-    if (y >= strip.count_first && y < strip.count_last) clamped += __popc(outside & own);
+    if (counted) clamped += __popc(outside & own);
     return __any_sync(kAll, nan);
   }
 };
 
-/// How rows of a source come into the ring.
-template <class Source, int kW, int kColumns>
-struct StageOf;
-template <int kW, int kColumns>
-struct StageOf<Image, kW, kColumns> {
-  using Type = Stage<kW, kColumns>;
+/// Rows of floats on their way into the ring: the next two are loaded while the last one is counted. What lies outside of
+/// the image is put into bin 0, where it does not count.
+template <class Shape>
+struct Stage {
+  Line<Shape> line;
+  Bins bins;
+  const float* row;  // the next one to load, at this lane's first pixel
+  std::int64_t pitch;
+  int left;  // rows to load
+  float next[Shape::kLoads], after[Shape::kLoads];
+
+  __device__ __forceinline__ Stage(const Image& image, const Bins& bins, const Strip<int>& strip, int first,
+                                   int end)
+      : line(strip, static_cast<int>(image.w)),
+        bins(bins),
+        row(image.x + first * image.w +
+            (strip.column - Shape::kHalf + static_cast<int>(threadIdx.x % kWarp))),
+        pitch(image.w),
+        left(end - first) {
+    fetch(next);
+    fetch(after);
+  }
+  __device__ __forceinline__ void fetch(float (&to)[Shape::kLoads]) {
+#pragma unroll
+    for (int m = 0; m < Shape::kLoads; ++m) {
+      to[m] = left > 0 && (line.seen >> m & 1) != 0 ? row[m * kWarp] : bins.lo;
+    }
+    row += pitch;
+    --left;
+  }
+  /// The next row goes into the ring, and one more is fetched.
+  __device__ __forceinline__ bool put(unsigned char* to, bool counted, unsigned& clamped) {
+    const bool nan = line.put(next, bins, to, counted, clamped);
+#pragma unroll
+    for (int m = 0; m < Shape::kLoads; ++m) next[m] = after[m];
+    fetch(after);
+    return nan;
+  }
 };
 
-/// Row by row down a strip: sink.take(y, windows, nan) has the sums of row y; `nan`: look for NaN, there may be some.
-template <bool kMasked, int kW, int kColumns, class Sum, class Stage, class Sink>
-__device__ __forceinline__ void slide(Stage& stage, Windows<kW, kColumns, Sum>& windows, Sink& sink) {
-  using Shape = WindowShape<kW, kColumns>;
-  const Strip<int>& strip = stage.strip;
-  const int top = strip.first - Shape::kHalf, bottom = strip.last - 1 - Shape::kHalf + kW;
-  const int begin = max(top, 0), end = min(bottom, stage.h);
-  int last_nan = -1, slot = begin - top;
-#pragma unroll 1
-  for (int row = begin; row < bottom; ++row) {
-    const int leaving = row - kW, behind = slot == kW ? 0 : slot + 1;
-    const bool enters = row < end, leaves = leaving >= begin;
-    unsigned in[Shape::kPacked], out[Shape::kPacked];
-    if (enters) {
-      __syncwarp();
-      if (stage.template put<kMasked>(row, slot)) last_nan = row;
-      if (row + 1 < end) stage.template fetch<kMasked>();
-      __syncwarp();
-      windows.pixels(slot, in);
-    }
-    if (leaves) windows.pixels(behind, out);
-    if (enters && leaves) {
-      windows.template exchange<kMasked>(in, out);
-    } else if (enters) {
-      windows.template enter<kMasked>(in);
-    } else if (leaves) {
-      windows.template leave<kMasked>(out);
-    }
-    if (row - top >= kW - 1) sink.take(row - (kW - 1 - Shape::kHalf), windows, last_nan > leaving);
-    slot = behind;
-  }
-}
+/// How rows of a source come into the ring.
+template <class Source, class Shape>
+struct StageOf;
+template <class Shape>
+struct StageOf<Image, Shape> {
+  using Type = Stage<Shape>;
+};
 
 /// Bits that entries of T lose so that a sum over a window of kW x kW has at most 30; 0 for exact sums.
 template <int kW, class Sum>
@@ -326,51 +295,69 @@ __device__ __forceinline__ std::int64_t rounded(std::int64_t entry) {
 }
 
 /// A warp's share of the CTA's memory: histograms empty, steps in place. Before a barrier of the CTA.
-template <int kW, int kColumns, class Sum>
+template <class Shape, class Sum>
 __device__ __forceinline__ void prepare_shared(unsigned char* memory, const std::int64_t* table) {
-  using Shape = WindowShape<kW, kColumns>;
   auto* histograms = reinterpret_cast<uint4*>(memory);
   for (int i = threadIdx.x; i < kHistogramBytes / 16; i += Shape::kThreads) histograms[i] = uint4{0, 0, 0, 0};
   auto* steps = reinterpret_cast<Sum*>(memory + kHistogramBytes);
-  for (int c = threadIdx.x; c < kW * kW; c += Shape::kThreads) {
-    steps[c] = static_cast<Sum>(rounded<kW, Sum>(table[c + 1]) - rounded<kW, Sum>(table[c]));
+  for (int c = threadIdx.x; c < Shape::kW * Shape::kW; c += Shape::kThreads) {
+    steps[c] = static_cast<Sum>(rounded<Shape::kW, Sum>(table[c + 1]) - rounded<Shape::kW, Sum>(table[c]));
   }
 }
 
-/// Slides a warp over its strip; returns the thread's clamped pixels.
-template <int kW, int kColumns, class Sum, class Source, class Sink>
+/// A warp slides over its strip, row by row: sink.take(y, windows, nan) has the sums of row y; `nan`: look for NaN,
+/// there may be some. Returns the thread's clamped pixels.
+template <class Shape, class Sum, class Source, class Sink>
 __device__ __forceinline__ unsigned slide_strip(const Source& image, const Bins& bins,
                                                 const Strip<int>& strip, unsigned char* memory, Sink& sink) {
-  using Shape = WindowShape<kW, kColumns>;
+  constexpr int kW = Shape::kW;
   const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+  const int h = static_cast<int>(image.h), w = static_cast<int>(image.w);
   unsigned char* ring =
-      memory + kHistogramBytes + (kW * kW + kW * kW % 2) * sizeof(Sum) + warp * Shape::kRingBytes;
-  typename StageOf<Source, kW, kColumns>::Type stage{.bins = bins, .strip = strip, .ring = ring};
-  stage.begin(image, max(strip.first - Shape::kHalf, 0));
-  Windows<kW, kColumns, Sum> windows{.memory = memory,
-                                     .steps = reinterpret_cast<const Sum*>(memory + kHistogramBytes),
-                                     .ring = ring,
-                                     .base = Shape::Hist::base(),
-                                     .inside = 0};
-  const int left = strip.column + lane * kColumns - Shape::kHalf;
-  using Mask = typename Windows<kW, kColumns, Sum>::Mask;
-#pragma unroll
+      memory + Shape::template shared_bytes<Sum>() - (Shape::kWarps - warp) * Shape::kRingBytes;
+  const int top = strip.first - Shape::kHalf, bottom = strip.last - 1 - Shape::kHalf + kW;
+  const int begin = max(top, 0), end = min(bottom, h);
+  typename StageOf<Source, Shape>::Type stage(image, bins, strip, begin, end);
+  Windows<Shape, Sum> windows{.memory = memory,
+                              .steps = reinterpret_cast<const Sum*>(memory + kHistogramBytes),
+                              .ring = ring,
+                              .base = Shape::Hist::base(),
+                              .inside = 0};
+  const int left = strip.column + lane * Shape::kColumns - Shape::kHalf;
+#pragma unroll 1
   for (int j = 0; j < Shape::kSpan; ++j) {
-    if (left + j >= 0 && left + j < stage.w) windows.inside |= Mask{1} << j;
+    if (left + j >= 0 && left + j < w) windows.inside |= typename Windows<Shape, Sum>::Mask{1} << j;
   }
-  const int seen = strip.column - Shape::kHalf;
-  if (seen >= 0 && seen + Shape::kLine <= stage.w && stage.is_inner(image)) {
-    slide<false>(stage, windows, sink);
-  } else {
-    slide<true>(stage, windows, sink);
+  int last_nan = -1, slot = begin - top;
+  unsigned clamped = 0;
+#pragma unroll 1
+  for (int row = begin; row < bottom; ++row) {
+    const int leaving = row - kW, behind = slot == kW ? 0 : slot + 1;
+    const bool enters = row < end, leaves = leaving >= begin;
+    unsigned in[Shape::kPacked] = {}, out[Shape::kPacked];
+    if (enters) {
+      __syncwarp();
+      const bool counted = row >= strip.count_first && row < strip.count_last;
+      if (stage.put(ring + slot * Shape::kPitch, counted, clamped)) last_nan = row;
+      __syncwarp();
+      windows.pixels(slot, in);
+    }
+    if (leaves) {
+      windows.pixels(behind, out);
+      windows.template update<true>(in, out, enters);
+    } else if (enters) {
+      windows.template update<false>(in, out, true);
+    }
+    if (row - top >= kW - 1) sink.take(row - (kW - 1 - Shape::kHalf), windows, last_nan > leaving);
+    slot = behind;
   }
-  return stage.clamped;
+  return clamped;
 }
 
-/// How many rows a warp takes so that all of them run at once, if they can.
 /// Rows and columns of strips are counted in int.
 inline bool fits_strips(std::int64_t h, std::int64_t w) { return h < (1 << 30) && w < (1 << 30); }
 
+/// How many rows a warp takes so that all of them run at once, if they can.
 inline std::int64_t rows_for(std::int64_t h, std::int64_t across, std::int64_t resident_warps,
                              std::int64_t least) {
   const std::int64_t strips = std::max<std::int64_t>(1, resident_warps / across);

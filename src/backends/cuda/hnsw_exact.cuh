@@ -21,8 +21,9 @@ struct ExactSearch {
   std::int32_t splits;  // CTAs that share a block of queries
   std::int32_t* ids;
   float* distances;
-  Key* ranks;         // [queries][k][splits]
-  unsigned* tickets;  // by block of queries; zero between launches
+  Key* ranks;                  // [queries][k][splits]
+  unsigned* tickets;           // by block of queries; zero between launches
+  const unsigned char* marks;  // by query: 0: its results are there already; null: none are
 };
 
 template <bool kSquared, int kRows, int kQueries>

@@ -20,9 +20,12 @@ struct DeviceIndex {
   std::int32_t entry = 0, top_layer = 0;
   Scratch vectors, lower, upper_begin, upper;
 
-  /// Whether a walk was faster than a comparison with all, by number of queries, k and ef: measured once.
+  /// What plans add when they first want it.
   mutable std::mutex mutex;
-  mutable std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, bool> walk_is_faster;
+  mutable bool has_halves = false;
+  mutable Scratch halves, extremes;  // see hnsw_half.h
+  mutable std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, int>
+      fastest;  // way by queries, k and ef
 };
 
 /// The index behind `prepared` (a fulcrum::ops::HnswIndex).

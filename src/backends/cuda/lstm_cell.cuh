@@ -152,7 +152,7 @@ struct Tile {
   static constexpr int kRows = 8 * kThreadRows, kAll = kRows + kColumns;
   static constexpr int kSlabQuads = 32, kPitch = 4 * kSlabQuads + 4;  // rows one bank group apart
   static constexpr int kSlab = kAll * kPitch;                         // floats
-  static constexpr int kStages = kThreadRows == 8 ? 4 : 5;
+  static constexpr int kStages = kThreadRows == 8 ? 4 : kThreadRows == 4 ? 5 : 7;
   static constexpr int kSumPitch = 40;
   static constexpr int kBytes = kStages * kSlab * static_cast<int>(sizeof(float));
   static_assert(kChains * kRows * kSumPitch <= kStages * kSlab);
@@ -226,7 +226,17 @@ __device__ __forceinline__ void share_sums(const float (&sum)[kThreadRows][8], f
   }
 }
 
-/// Unit `unit` of the tile for its batch row `row`, all sums being shared.
+/// The sum of one column for one batch row of the tile, all chains' being shared.
+template <int kThreadRows>
+__device__ __forceinline__ float shared_sum(const float* memory, int row, int column) {
+  using T = Tile<kThreadRows>;
+  float chains[kChains];
+#pragma unroll
+  for (int c = 0; c < kChains; ++c) chains[c] = memory[(c * T::kRows + row) * T::kSumPitch + column];
+  return sum_of_chains(chains);
+}
+
+/// Unit `unit` of the tile for its batch row `row`.
 template <int kThreadRows>
 __device__ __forceinline__ Next finish_unit(const float* memory, int row, int unit,
                                             const float (&bias)[kGates], float before) {
@@ -234,11 +244,8 @@ __device__ __forceinline__ Next finish_unit(const float* memory, int row, int un
   float gates[kGates];
 #pragma unroll
   for (int g = 0; g < kGates; ++g) {
-    float chains[kChains];
-#pragma unroll
-    for (int c = 0; c < kChains; ++c)
-      chains[c] = memory[(c * T::kRows + row) * T::kSumPitch + g * T::kUnits + unit];
-    gates[g] = activate(sum_of_chains(chains) + bias[g], g == kCellGate);
+    const float sum = shared_sum<kThreadRows>(memory, row, g * T::kUnits + unit);
+    gates[g] = activate(sum + bias[g], g == kCellGate);
   }
   return next_of(gates[0], gates[1], gates[2], gates[3], before);
 }
@@ -262,16 +269,14 @@ __device__ __forceinline__ void finish_tile(const Cell& cell, int64_t row0, int6
   }
 }
 
-/// CTA b has unit block b % unit_blocks.
-template <bool kAligned, int kThreadRows>
-__global__ void __launch_bounds__(kCtaWarps* kWarp, 1) lstm_cell_tiles(Cell cell, int64_t unit_blocks) {
+/// All slabs of a tile in their order, the next ones on their way; nobody uses the memory afterwards.
+template <bool kAligned, int kThreadRows, class Use>
+__device__ __forceinline__ void for_each_slab(const Cell& cell, int64_t row0, int64_t unit0, float* memory,
+                                              const Use& use) {
   using T = Tile<kThreadRows>;
-  extern __shared__ __align__(16) float memory[];
-  const int64_t unit0 = blockIdx.x % unit_blocks * T::kUnits, row0 = blockIdx.x / unit_blocks * T::kRows;
   constexpr int64_t kTerms = 4 * T::kSlabQuads;
   const int64_t input_slabs = (cell.inputs + kTerms - 1) / kTerms;
   const int64_t slabs = input_slabs + (cell.hidden + kTerms - 1) / kTerms;
-  streaming::follow();
   const auto copy = [&](int64_t slab) {
     if (slab < slabs)
       copy_slab<kAligned, T>(cell, row0, unit0, slab, input_slabs,
@@ -280,16 +285,28 @@ __global__ void __launch_bounds__(kCtaWarps* kWarp, 1) lstm_cell_tiles(Cell cell
   };
 #pragma unroll 1
   for (int stage = 0; stage < T::kStages - 1; ++stage) copy(stage);
-  float sum[kThreadRows][8] = {};
+#pragma unroll 1
   for (int64_t slab = 0; slab < slabs; ++slab) {
     asm volatile("cp.async.wait_group %0;" ::"n"(T::kStages - 2) : "memory");
     __syncthreads();  // the slab is there for all, and nobody reads the one before it any more
     copy(slab + T::kStages - 1);
-    const float* now = memory + static_cast<int>(slab % T::kStages) * T::kSlab;
-    add_slab<kThreadRows, T::kPitch>(now, now + T::kRows * T::kPitch, T::kPitch, sum);
+    use(memory + static_cast<int>(slab % T::kStages) * T::kSlab);
   }
   asm volatile("cp.async.wait_group 0;" ::: "memory");
   __syncthreads();
+}
+
+/// CTA b has unit block b % unit_blocks.
+template <bool kAligned, int kThreadRows>
+__global__ void __launch_bounds__(kCtaWarps* kWarp, 1) lstm_cell_tiles(Cell cell, int64_t unit_blocks) {
+  using T = Tile<kThreadRows>;
+  extern __shared__ __align__(16) float memory[];
+  const int64_t unit0 = blockIdx.x % unit_blocks * T::kUnits, row0 = blockIdx.x / unit_blocks * T::kRows;
+  float sum[kThreadRows][8] = {};
+  streaming::follow();
+  for_each_slab<kAligned, kThreadRows>(cell, row0, unit0, memory, [&](const float* slab) {
+    add_slab<kThreadRows, T::kPitch>(slab, slab + T::kRows * T::kPitch, T::kPitch, sum);
+  });
   finish_tile<kThreadRows>(cell, row0, unit0, memory, sum);
 }
 

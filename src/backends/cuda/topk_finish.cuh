@@ -170,7 +170,7 @@ struct Finish {
 
 /// One CTA a query. More threads than there are: the registers of a kernel of which several CTAs share an SM.
 template <bool kAligned, bool kRowSquares>
-__global__ void __launch_bounds__(1024, 1) finish_search(TensorSearch s, int queries_of_tile) {
+__global__ void __launch_bounds__(768, 1) finish_search(TensorSearch s, int queries_of_tile) {
   __shared__ Picks picks;
   streaming::follow();
   Finish<kAligned, kRowSquares> finish{.s = s,

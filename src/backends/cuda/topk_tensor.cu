@@ -61,7 +61,7 @@ fulcrum_status launch_tiles(const Choices& choices, const TensorSearch& s, bool 
 
 fulcrum_status launch_finish(const TensorSearch& s, int queries_of_tile, bool programmatic, void* stream) {
   // Few queries are few CTAs, which then may be large; many should all run at once.
-  const int threads = s.search.query_count <= device().sms ? kFinishMostThreads : 128;
+  const int threads = s.search.query_count <= device().sms ? kFinishMostThreads : 96;
   const streaming::Launch launch{
       .ctas = s.search.query_count, .threads = threads, .programmatic = programmatic};
   if (s.search.aligned) {

@@ -61,12 +61,27 @@ Result<Asked> asked_of(const Options& options) {
   return asked;
 }
 
+/// 1, 2, 4 .. 1024 and on by fours, those far apart first: a budget that ends early leaves a coarser curve, not half of
+/// one.
+std::vector<double> coarse_first(double from, double to) {
+  std::vector<double> all;
+  for (double n = from; n <= to; n *= n < 1024 ? 2 : 4) all.push_back(n);
+  std::vector<double> order;
+  for (const std::size_t step : {std::size_t{4}, std::size_t{2}, std::size_t{1}}) {
+    for (std::size_t i = all.size(); i-- > 0;) {
+      const bool wanted = (all.size() - 1 - i) % step == 0;
+      if (wanted && std::find(order.begin(), order.end(), all[i]) == order.end()) order.push_back(all[i]);
+    }
+  }
+  return order;
+}
+
 /// Sizes by powers of two, then towards the boundary that the curves so far show.
 Status sweep(const Asked& asked, Stock& stock, const Target* target, const Options& options) {
   const Stock::Settings settings{
       .case_seconds = 0.4, .total_seconds = options.number("budget"), .precision = 0.02};
   std::vector<Want> wants;
-  for (double n = asked.sizes.from; n <= asked.sizes.to; n *= n < 1024 ? 2 : 4) {
+  for (const double n : coarse_first(asked.sizes.from, asked.sizes.to)) {
     Shape shape = model::shape_at(asked.sizes, n);
     auto completed = ops::complete(*asked.op, shape);
     if (completed.ok() && ops::resolve(*asked.op, *completed).ok()) wants.push_back({asked.op, *completed});

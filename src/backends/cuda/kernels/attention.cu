@@ -21,8 +21,7 @@ using attention::Way;
 
 struct Plan {
   Element element = Element::f16;
-  Way way = Way::flash;
-  attention::Tiling tiling = {};
+  attention::Route route;
   void* dnn = nullptr;
 
   Plan() = default;
@@ -37,17 +36,15 @@ fulcrum_status plan(const fulcrum_kernel* self, const fulcrum_args* args, void**
   auto plan = std::make_unique<Plan>();
   plan->element = std::strcmp(self->dtype, "f16") == 0 ? Element::f16 : Element::bf16;
   const attention::Call call = attention::call_of(*args);
-  const bool split = attention::split_takes(call);
   if (std::strncmp(self->variant, "split", 5) == 0) {
-    plan->way = split ? Way::split : Way::flash;
+    if (attention::split_takes(call)) plan->route = {Way::split, attention::tiling_for(call)};
   } else if (std::strncmp(self->variant, "flash", 5) != 0) {
-    plan->way = attention::choose(*args, plan->element);
+    plan->route = attention::choose(*args, plan->element);
     const bool refused =
-        plan->way == Way::dnn &&
+        plan->route.way == Way::dnn &&
         dnn_attention_plan(args, attention::name_of(plan->element), &plan->dnn).code != FULCRUM_OK;
-    if (refused) plan->way = Way::flash;
+    if (refused) plan->route = {};
   }
-  if (split) plan->tiling = attention::tiling_for(call);
   *into = plan.release();
   return done();
 }
@@ -56,11 +53,11 @@ void drop(void* made) { delete static_cast<Plan*>(made); }
 
 fulcrum_status run(const fulcrum_args* args, void* stream, int64_t count) {
   const auto& plan = *static_cast<const Plan*>(args->plan);
-  if (plan.way == Way::dnn) return dnn_attention_run(args, plan.dnn, stream, count);
+  if (plan.route.way == Way::dnn) return dnn_attention_run(args, plan.dnn, stream, count);
   const attention::Call call = attention::call_of(*args);
   if (call.batches == 0 || call.heads == 0 || call.queries == 0) return done();
-  if (plan.way == Way::split && attention::split_takes(call))
-    return attention::enqueue_split(call, plan.element, plan.tiling, stream, count);
+  if (plan.route.way == Way::split && attention::split_takes(call))
+    return attention::enqueue_split(call, plan.element, plan.route.tiling, stream, count);
   return attention::enqueue_flash(call, plan.element, stream, count);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// conv2d_channels on the device: the fastest of cuDNN's engines ("cudnn", in tf32 "tf32"), our own implicit matrix
-// product ("own"), and the faster of the two in fp32 ("default"). Who is fastest is found out once per shape, on
-// scratch operands, and kept for the life of the process.
+// conv2d_channels on the device: our own implicit matrix products ("own", "own_tf32"), the fastest of cuDNN's engines
+// in fp32 ("cudnn"), and the fastest of all ("default", "tf32"). Who is fastest is found out once per shape, on scratch
+// operands, and kept for the life of the process.
 #include <cstdio>
 #include <cstring>
 #include <optional>
@@ -41,15 +41,20 @@ ConvShape shape_of(const fulcrum_args& a) {
   return s;
 }
 
-ConvOperands operands_of(const fulcrum_args& a) {
-  return ConvOperands{a.in<float>(kX), a.in<float>(kKernel), a.out<float>(kY)};
-}
-
-/// How a convolution is done: by an engine of the library's, or by our kernel with a tile.
+/// How a convolution is done: by an engine of the library's, or by our kernel of the precision with a tile.
 struct Route {
   std::shared_ptr<DnnEngine> engine;
+  ConvPrecision precision = ConvPrecision::fp32;
   ConvTile tile = ConvTile::channels64_positions128;
 };
+
+fulcrum_status enqueue_own(const ConvShape& shape, std::span<void* const> operands, ConvPrecision precision,
+                           ConvTile tile, cudaStream_t stream) {
+  const ConvOperands own{static_cast<const float*>(operands[kX]),
+                         static_cast<const float*>(operands[kKernel]), static_cast<float*>(operands[kY])};
+  return precision == ConvPrecision::tf32 ? enqueue_conv_tensor(shape, own, tile, stream)
+                                          : enqueue_conv(shape, own, tile, stream);
+}
 
 struct Plan {
   Route route;
@@ -61,23 +66,27 @@ struct Plan {
   }
   fulcrum_status run(const ConvShape& shape, std::span<void* const> operands, cudaStream_t stream) const {
     if (library) return library->run(operands, stream, 1);
-    return enqueue_conv(
-        shape,
-        ConvOperands{static_cast<const float*>(operands[kX]), static_cast<const float*>(operands[kKernel]),
-                     static_cast<float*>(operands[kY])},
-        route.tile, stream);
+    return enqueue_own(shape, operands, route.precision, route.tile, stream);
   }
 };
+
+/// Tensor cores read channels in vectors of 16 bytes. Of cuDNN's engines for other counts one reads at odd addresses,
+/// which ends the process's use of the device.
+bool library_takes(const ConvShape& shape, ConvPrecision precision) {
+  constexpr int64_t kVector = 4;
+  const bool vectors = shape.in % kVector == 0 && shape.out % kVector == 0;
+  return (precision == ConvPrecision::fp32 || vectors) && dnn_conv_takes(shape);
+}
 
 std::vector<Route> routes_for(const ConvShape& shape, ConvPrecision precision, bool with_library,
                               bool with_own) {
   std::vector<Route> routes;
-  if (with_library && dnn_conv_takes(shape)) {
+  if (with_library && library_takes(shape, precision)) {
     for (auto& engine : dnn_conv_engines(shape, precision, kEngines))
-      routes.push_back(Route{.engine = std::move(engine)});
+      routes.push_back(Route{.engine = std::move(engine), .precision = precision});
   }
   if (with_own) {
-    for (const ConvTile tile : kConvTiles) routes.push_back(Route{.tile = tile});
+    for (const ConvTile tile : kConvTiles) routes.push_back(Route{.precision = precision, .tile = tile});
   }
   return routes;
 }
@@ -142,7 +151,7 @@ fulcrum_status choose(const Wanted& wanted, Route* route) {
     if (const std::optional<Route> fastest = Rehearsal(wanted.shape).fastest(routes)) {
       *made = *fastest;
     } else if (wanted.own) {
-      *made = Route{.tile = conv_tile_for(wanted.shape)};
+      *made = Route{.precision = wanted.precision, .tile = conv_tile_for(wanted.shape)};
     } else if (!routes.empty()) {
       *made = routes.front();
     } else {
@@ -161,7 +170,7 @@ bool is_aligned(const fulcrum_args& a) {
 
 fulcrum_status plan(const fulcrum_kernel* self, const fulcrum_args* a, void** into) {
   Wanted wanted{.shape = shape_of(*a)};
-  wanted.own = std::strcmp(self->variant, "default") == 0;
+  wanted.own = std::strcmp(self->variant, "cudnn") != 0;
   wanted.library = !wanted.own || is_aligned(*a);  // operands at odd addresses would be copied first
   if (std::strcmp(self->precision, "tf32") == 0) wanted.precision = ConvPrecision::tf32;
   Route route;
@@ -181,21 +190,17 @@ fulcrum_status run(const fulcrum_args* a, void* stream, int64_t count) {
   return done();
 }
 
+template <ConvPrecision kPrecision>
 fulcrum_status run_own(const fulcrum_args* a, void* stream, int64_t count) {
   const ConvShape shape = shape_of(*a);
   const ConvTile tile = conv_tile_for(shape);
   for (int64_t i = 0; i < count; ++i)
-    FULCRUM_STATUS(enqueue_conv(shape, operands_of(*a), tile, stream_of(stream)));
+    FULCRUM_STATUS(enqueue_own(shape, std::span(a->ptr, kY + 1), kPrecision, tile, stream_of(stream)));
   return done();
 }
 
-int library_takes(const fulcrum_args* a) { return dnn_conv_takes(shape_of(*a)) ? 1 : 0; }
-/// Tensor cores read channels in vectors of 16 bytes. Of the engines for other counts one reads at odd addresses.
-int takes_tf32(const fulcrum_args* a) {
-  constexpr int64_t kVector = 4;
-  const ConvShape shape = shape_of(*a);
-  return shape.in % kVector == 0 && shape.out % kVector == 0 && dnn_conv_takes(shape) ? 1 : 0;
-}
+int takes_cudnn(const fulcrum_args* a) { return library_takes(shape_of(*a), ConvPrecision::fp32) ? 1 : 0; }
+int takes_tf32(const fulcrum_args* a) { return conv_tensor_takes(shape_of(*a)) ? 1 : 0; }
 const char* library() { return dnn().detail.c_str(); }
 
 const char* isa() {
@@ -205,31 +210,37 @@ const char* isa() {
   return name;
 }
 
-fulcrum_kernel entry(const char* variant, const char* precision) {
+fulcrum_kernel chosen(const char* variant, const char* precision, int (*supports)(const fulcrum_args*)) {
   return fulcrum_kernel{.variant = variant,
                         .precision = precision,
                         .dtype = "f32",
                         .isa = isa,
                         .detail = library,
+                        .supports = supports,
                         .plan = plan,
                         .drop = drop,
                         .run = run};
 }
-fulcrum_kernel of_library(const char* variant, const char* precision, int (*supports)(const fulcrum_args*)) {
-  fulcrum_kernel kernel = entry(variant, precision);
-  kernel.supports = supports;
-  return kernel;
+template <ConvPrecision kPrecision>
+fulcrum_kernel own(const char* variant, const char* precision, int (*supports)(const fulcrum_args*)) {
+  return fulcrum_kernel{.variant = variant,
+                        .precision = precision,
+                        .dtype = "f32",
+                        .level = 1,
+                        .isa = isa,
+                        .supports = supports,
+                        .run = run_own<kPrecision>};
 }
 
 }  // namespace
 
 std::span<const fulcrum_kernel> conv2d_channels() {
   static const fulcrum_kernel kernels[] = {
-      entry("default", "fp32"),
-      of_library("cudnn", "fp32", library_takes),
-      of_library("tf32", "tf32", takes_tf32),
-      fulcrum_kernel{
-          .variant = "own", .precision = "fp32", .dtype = "f32", .level = 1, .isa = isa, .run = run_own},
+      chosen("default", "fp32", nullptr),
+      chosen("cudnn", "fp32", takes_cudnn),
+      chosen("tf32", "tf32", takes_tf32),
+      own<ConvPrecision::fp32>("own", "fp32", nullptr),
+      own<ConvPrecision::tf32>("own_tf32", "tf32", takes_tf32),
   };
   return kernels;
 }

@@ -73,26 +73,25 @@ __device__ __forceinline__ Bins bins_for(const LabelJob& job, const ConvImage& i
   return job.range == Range::given ? job.bins : bound_of(image, job.bins.lo, job.bins.hi);
 }
 
-template <int kSize, int kColumns, class Sum, class Source>
-__global__ void __launch_bounds__(WindowShape<kSize, kColumns>::kThreads, 3)
-    label_strips(LabelJob job, Source image) {
-  using Shape = WindowShape<kSize, kColumns>;
+template <class Shape, class Sum, class Source>
+__global__ void __launch_bounds__(Shape::kThreads, 3) label_strips(LabelJob job, Source image) {
+  constexpr int kColumns = Shape::kColumns;
   extern __shared__ uint4 memory_vectors[];
   auto* memory = reinterpret_cast<unsigned char*>(memory_vectors);
-  prepare_shared<kSize, kColumns, Sum>(memory, job.table);
+  prepare_shared<Shape, Sum>(memory, job.table);
   streaming::follow();
   __syncthreads();
   const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   const auto strip = strip_of<Shape::kUnit, int>(job, static_cast<int>(blockIdx.x) * Shape::kWarps + warp);
   unsigned clamped = 0;
   if (strip.first < strip.last) {
-    LabelSink<kSize, kColumns, Sum, int, Source> sink{job,
-                                                      image,
-                                                      strip,
-                                                      strip.column + lane * kColumns,
-                                                      static_cast<int>(job.image.h),
-                                                      static_cast<int>(job.image.w)};
-    clamped = slide_strip<kSize, kColumns, Sum>(image, bins_for(job, image), strip, memory, sink);
+    LabelSink<Shape::kW, kColumns, Sum, int, Source> sink{job,
+                                                          image,
+                                                          strip,
+                                                          strip.column + lane * kColumns,
+                                                          static_cast<int>(job.image.h),
+                                                          static_cast<int>(job.image.w)};
+    clamped = slide_strip<Shape, Sum>(image, bins_for(job, image), strip, memory, sink);
     sink.end();
   }
   add_clamped(clamped, job.totals, job.clamped);
@@ -148,37 +147,31 @@ fulcrum_status enqueue(Kernel kernel, const streaming::Launch& shape, const Call
 
 streaming::Launch cut(LabelJob& job, int unit, int warps, int per_sm, std::size_t bytes) {
   job.across = divide_up(job.image.w, unit - 2);
-  job.strip_rows = rows_for(job.image.h, job.across, static_cast<std::int64_t>(per_sm) * warps * device().sms,
-                            std::max(job.window / 2, 4));
+  job.strip_rows =
+      rows_for(job.image.h, job.across, static_cast<std::int64_t>(per_sm) * warps * device().sms, 2);
   job.strips = divide_up(job.image.h, job.strip_rows);
   return streaming::Launch{divide_up(job.across * job.strips, warps), warps * kWarp,
                            streaming::can_follow(nullptr) != 0, 1, bytes};
 }
 
-template <int kSize, int kColumns, class Source>
-streaming::Launch launch_of(Call& call) {
-  using Shape = WindowShape<kSize, kColumns>;
+/// kFused: in one launch where that is possible.
+template <class Shape, bool kFused>
+fulcrum_status run_strips(Call call, void* stream, std::int64_t count) {
   constexpr std::size_t kBytes = Shape::template shared_bytes<int>();
   constexpr int kPerSm = static_cast<int>(228 * 1024 / (kBytes + 1024 + 64));
-  return cut(call.job, Shape::kUnit, Shape::kWarps, kPerSm, kBytes);
-}
-
-/// kFused: in one launch where that is possible.
-template <int kSize, int kColumns, bool kFused>
-fulcrum_status run_strips(Call call, void* stream, std::int64_t count) {
-  constexpr std::size_t kBytes = WindowShape<kSize, kColumns>::template shared_bytes<int>();
+  const streaming::Launch shape = cut(call.job, Shape::kUnit, Shape::kWarps, kPerSm, kBytes);
   const Conv& c = call.conv;
-  if (kFused && c.kh == 3 && c.kw == 3 && call.bounds != Bounds::image && fits_strips(c.h, c.w)) {
-    const auto kernel = label_strips<kSize, kColumns, int, ConvImage>;
-    FULCRUM_STATUS(streaming::allow_shared<kBytes>(kernel));
-    const streaming::Launch shape = launch_of<kSize, kColumns, ConvImage>(call);
-    if (call.bounds == Bounds::kernel_bound) call.job.bins = Bins{call.lo, call.hi, 0};
-    return streaming::launch(kernel, shape, stream, count, call.job,
-                             ConvImage{c.x, c.k, c.h, c.w, c.pad_y, c.pad_x, c.ho, c.wo});
+  if constexpr (kFused) {
+    if (c.kh == 3 && c.kw == 3 && call.bounds != Bounds::image && fits_strips(c.h, c.w)) {
+      const auto kernel = label_strips<Shape, int, ConvImage>;
+      FULCRUM_STATUS(streaming::allow_shared<kBytes>(kernel));
+      if (call.bounds == Bounds::kernel_bound) call.job.bins = Bins{call.lo, call.hi, 0};
+      return streaming::launch(kernel, shape, stream, count, call.job,
+                               ConvImage{c.x, c.k, c.h, c.w, c.pad_y, c.pad_x, c.ho, c.wo});
+    }
   }
-  const auto kernel = label_strips<kSize, kColumns, int, Image>;
+  const auto kernel = label_strips<Shape, int, Image>;
   FULCRUM_STATUS(streaming::allow_shared<kBytes>(kernel));
-  const streaming::Launch shape = launch_of<kSize, kColumns, Image>(call);
   return enqueue(kernel, shape, call, stream, count, call.job.image);
 }
 
@@ -237,19 +230,18 @@ fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
   if (!fits_strips(call.job.image.h, call.job.image.w)) return run_any(call, stream, count);
   switch (call.job.window) {
     case 3:
-      return run_strips<3, kColumns, kFused>(call, stream, count);
+      return run_strips<WindowShape<3, kColumns>, kFused>(call, stream, count);
     case 8:
-      return run_strips<8, kColumns, kFused>(call, stream, count);
+      return run_strips<WindowShape<8, kColumns>, kFused>(call, stream, count);
     case 9:
-      return run_strips<9, kColumns, kFused>(call, stream, count);
+      return run_strips<WindowShape<9, kColumns>, kFused>(call, stream, count);
     default:
       return run_any(call, stream, count);
   }
 }
 
 fulcrum_status run_default(const fulcrum_args* a, void* stream, std::int64_t count) {
-  const bool small = a->dim[kH] * a->dim[kW] < 4096 * static_cast<std::int64_t>(device().sms);
-  return small ? run<2, true>(a, stream, count) : run<4, true>(a, stream, count);
+  return run<2, true>(a, stream, count);
 }
 
 fulcrum_status plan_of(const fulcrum_kernel*, const fulcrum_args* a, void** plan) {
@@ -271,9 +263,8 @@ fulcrum_kernel make_kernel(const char* variant) {
 
 std::span<const fulcrum_kernel> conv_entropy_segment() {
   static const fulcrum_kernel kernels[] = {
-      make_kernel<run_default>("default"), make_kernel<run<2, true>>("columns2"),
-      make_kernel<run<4, true>>("columns4"), make_kernel<run<2, false>>("two_launches2"),
-      make_kernel<run<4, false>>("two_launches4")};
+      make_kernel<run_default>("default"), make_kernel<run<4, true>>("columns4"),
+      make_kernel<run<1, false>>("two_launches"), make_kernel<run<2, false>>("two_launches2")};
   return kernels;
 }
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dendritic_integration on the device: a warp takes 32 dendrites at a time, of as many neurons as that is. A few lanes
-// read each dendrite; their sums then change places so that every lane has one whole sum and bends it. Means are added
-// in fp64 as a tree. The order of every sum depends on D and S alone.
+// read each dendrite; their sums then change places so that every lane has one whole sum and bends it. The order of
+// every sum depends on D and S alone.
 #include <algorithm>
 #include <span>
 
@@ -44,99 +44,108 @@ __device__ __forceinline__ float bend(float x, int type) {
   }
 }
 
-/// Four neighbours of n; what lies past the end is zero.
+/// Four neighbours that pass through the caches once; what lies past the end is zero.
 template <bool kAligned>
 __device__ __forceinline__ float4 load_quad(const float* from, int64_t left) {
   if constexpr (kAligned) {
-    return left > 0 ? *reinterpret_cast<const float4*>(from) : make_float4(0, 0, 0, 0);
+    return left > 0 ? __ldcs(reinterpret_cast<const float4*>(from)) : make_float4(0, 0, 0, 0);
   } else {
     return make_float4(left > 0 ? from[0] : 0, left > 1 ? from[1] : 0, left > 2 ? from[2] : 0,
                        left > 3 ? from[3] : 0);
   }
 }
 
-/// Where this lane reads: dendrite number i of the warp's 32 is read by the lanes i % (32 / kLanes) + 32 / kLanes * g.
-struct Place {
-  int64_t neuron, dendrite;
-  bool exists;
+/// The lanes that read a dendrite differ in their high bits: their sums become one, sum i in the lanes of part i.
+template <int kCount, int kOffset = kWarp / 2, int kSize>
+__device__ __forceinline__ void add_parts(float (&sum)[kSize], int lane) {
+  if constexpr (kCount > 1) {
+    constexpr int kHalf = kCount / 2;
+#pragma unroll
+    for (int i = 0; i < kHalf; ++i) {
+      const float sent = lane & kOffset ? sum[i] : sum[i + kHalf];
+      const float kept = lane & kOffset ? sum[i + kHalf] : sum[i];
+      sum[i] = kept + __shfl_xor_sync(kEveryLane, sent, kOffset);
+    }
+    add_parts<kHalf, kOffset / 2>(sum, lane);
+  }
+}
 
-  __device__ Place(const Neurons& p, int64_t neuron0, int64_t dendrite0, int slot)
-      : neuron(neuron0 + (slot >> p.slots_log2)),
-        dendrite(dendrite0 + (slot & ((1 << p.slots_log2) - 1))),
-        exists(neuron < p.neurons && dendrite < p.dendrites) {}
+/// The 32 dendrites that a warp has in hand: slot i is dendrite i % slots of neuron i / slots, counted from `first` on.
+struct Slots {
+  int64_t first;           // dendrite, counted over all neurons
+  int neurons, dendrites;  // that are left, 32 at most
+  int log2, per_neuron;    // slots, dendrites of a neuron
+
+  __device__ Slots(const Neurons& p, int64_t neuron0, int64_t dendrite0)
+      : first(neuron0 * p.dendrites + dendrite0),
+        neurons(static_cast<int>(min(p.neurons - neuron0, int64_t{kWarp}))),
+        dendrites(static_cast<int>(min(p.dendrites - dendrite0, int64_t{kWarp}))),
+        log2(p.slots_log2),
+        per_neuron(static_cast<int>(min(p.dendrites, int64_t{kWarp}))) {
+  }  // more than that: slots of one neuron
+
+  __device__ int neuron(int slot) const { return slot >> log2; }
+  __device__ int dendrite(int slot) const { return slot & ((1 << log2) - 1); }
+  __device__ bool exists(int slot) const { return neuron(slot) < neurons && dendrite(slot) < dendrites; }
+  __device__ int64_t at(int slot) const { return first + neuron(slot) * per_neuron + dendrite(slot); }
 };
 
-/// Sums of 32 dendrites, one a lane: those of slot `lane`.
+/// Sums of 32 dendrites, one a lane: that of slot `lane`. Slot i is read by the lanes i % (32 / kLanes) + 32 / kLanes * g.
 template <int kLanes, bool kAligned>
-__device__ __forceinline__ float sum_dendrites(const Neurons& p, int64_t neuron0, int64_t dendrite0) {
+__device__ __forceinline__ float sum_dendrites(const Neurons& p, const Slots& slots) {
   constexpr int kGroups = kWarp / kLanes;
-  constexpr int kAtOnce = kLanes < 4 ? kLanes : 4;  // dendrites whose synapses are on their way
   const int lane = threadIdx.x % kWarp, part = lane / kGroups, group = lane % kGroups;
   float sum[kLanes] = {};
   for (int64_t first = 4 * part; first - 4 * part < p.synapses; first += 4 * kLanes) {
+    float4 in[kLanes], weights[kLanes];
 #pragma unroll
-    for (int round = 0; round < kLanes; round += kAtOnce) {
-      float4 in[kAtOnce], weights[kAtOnce];
+    for (int i = 0; i < kLanes; ++i) {
+      const int slot = i * kGroups + group;
+      const int64_t at = slots.at(slot) * p.synapses + first;
+      const int64_t left = slots.exists(slot) ? p.synapses - first : 0;
+      in[i] = load_quad<kAligned>(p.in + at, left);
+      weights[i] = load_quad<kAligned>(p.weights + at, left);
+    }
 #pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) {
-        const Place place(p, neuron0, dendrite0, (round + i) * kGroups + group);
-        const int64_t at = (place.neuron * p.dendrites + place.dendrite) * p.synapses + first;
-        const int64_t left = place.exists ? p.synapses - first : 0;
-        in[i] = load_quad<kAligned>(p.in + at, left);
-        weights[i] = load_quad<kAligned>(p.weights + at, left);
-      }
-#pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) {
-        float& to = sum[round + i];
-        to = __fmaf_rn(in[i].x, weights[i].x, to);
-        to = __fmaf_rn(in[i].y, weights[i].y, to);
-        to = __fmaf_rn(in[i].z, weights[i].z, to);
-        to = __fmaf_rn(in[i].w, weights[i].w, to);
-      }
+    for (int i = 0; i < kLanes; ++i) {
+      sum[i] = __fmaf_rn(in[i].x, weights[i].x, sum[i]);
+      sum[i] = __fmaf_rn(in[i].y, weights[i].y, sum[i]);
+      sum[i] = __fmaf_rn(in[i].z, weights[i].z, sum[i]);
+      sum[i] = __fmaf_rn(in[i].w, weights[i].w, sum[i]);
     }
   }
-  int rounds = kLanes;
-#pragma unroll
-  for (int offset = kWarp / 2; offset >= kGroups; offset /= 2) {
-    rounds /= 2;
-#pragma unroll
-    for (int i = 0; i < rounds; ++i) {
-      const float sent = lane & offset ? sum[i] : sum[i + rounds];
-      const float kept = lane & offset ? sum[i + rounds] : sum[i];
-      sum[i] = kept + __shfl_xor_sync(kEveryLane, sent, offset);
-    }
-  }
+  add_parts<kLanes>(sum, lane);
   return sum[0];
 }
 
+/// A mean is added in fp64 over passes of 32 dendrites, so that its error does not grow with their number, then as a tree.
 template <int kLanes, bool kAligned>
-__global__ void __launch_bounds__(kMostWarps* kWarp) dendritic_warps(Neurons p) {
+__global__ void __launch_bounds__(kMostWarps* kWarp, 4) dendritic_warps(Neurons p) {
   const int lane = threadIdx.x % kWarp;
   const int64_t warp = static_cast<int64_t>(blockIdx.x) * (blockDim.x / kWarp) + threadIdx.x / kWarp;
   const int64_t neuron0 = warp * (kWarp >> p.slots_log2);
   if (neuron0 >= p.neurons) return;
   streaming::follow();
-  double total = 0;
-  int64_t neuron = 0;
+  const int64_t neuron = neuron0 + (lane >> p.slots_log2);
+  const float half_state = neuron < p.neurons ? 0.5F * p.state[neuron] : 0;
+  double passes = 0;
   for (int64_t dendrite0 = 0; dendrite0 < p.dendrites; dendrite0 += 1 << p.slots_log2) {
-    const float sum = sum_dendrites<kLanes, kAligned>(p, neuron0, dendrite0);
-    const Place place(p, neuron0, dendrite0, lane);
-    neuron = place.neuron;
-    if (place.exists) total += bend(sum + 0.5F * p.state[place.neuron], p.type);
+    const Slots slots(p, neuron0, dendrite0);
+    const float sum = sum_dendrites<kLanes, kAligned>(p, slots);
+    if (slots.exists(lane)) passes += bend(sum + half_state, p.type);
   }
+  auto total = static_cast<float>(passes);
   for (int offset = (1 << p.slots_log2) / 2; offset > 0; offset /= 2)
     total += __shfl_xor_sync(kEveryLane, total, offset);
   if ((lane & ((1 << p.slots_log2) - 1)) == 0 && neuron < p.neurons)
-    p.out[neuron] = static_cast<float>(total / static_cast<double>(p.dendrites));
+    p.out[neuron] = total / static_cast<float>(p.dendrites);
 }
 
 template <bool kAligned>
 auto kernel_for(int64_t synapses) {
   if (synapses <= 4) return dendritic_warps<1, kAligned>;
   if (synapses <= 8) return dendritic_warps<2, kAligned>;
-  if (synapses <= 16) return dendritic_warps<4, kAligned>;
-  if (synapses <= 32) return dendritic_warps<8, kAligned>;
-  return dendritic_warps<16, kAligned>;
+  return dendritic_warps<4, kAligned>;
 }
 
 fulcrum_status run(const fulcrum_args* a, void* stream, int64_t count) {

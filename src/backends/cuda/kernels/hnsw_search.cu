@@ -1,15 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// hnsw_search on the device: `walk` follows the graph, one CTA a query; `exact` compares every query with every vector.
-// A walk is a chain of dependent reads, which many queries hide and few do not: `default` has timed both on queries of
-// its own when its plan was made, and takes the faster.
+// hnsw_search on the device: `walk` follows the graph, one CTA a query; `exact` compares every query with every vector,
+// `exact_f16` with copies in half precision first. A walk is a chain of dependent reads, which many queries hide and few
+// do not: `default` has timed all ways on queries of its own when its plan was made, and takes the fastest.
 #include <algorithm>
 #include <memory>
 #include <new>
 #include <span>
 
 #include "backends/cuda/hnsw_exact.cuh"
+#include "backends/cuda/hnsw_half.h"
 #include "backends/cuda/hnsw_index.h"
 #include "backends/cuda/hnsw_walk.cuh"
 
@@ -27,15 +28,19 @@ constexpr std::int64_t kSharedQueryBytes = 64 << 10;
 constexpr int kBeam = kMostBeam;                      // nodes that a step expands
 constexpr int kFewThreads = 256, kManyThreads = 128;  // of a walk: few queries want more warps each
 
-/// One way to search, ready to be launched on any pointers.
+enum class Kind { walk, exact, half };
+
+/// One way to search, ready to be launched on any pointers. `half` is followed by `exact` for what it leaves over.
 struct Way {
-  bool tiles = false;  // hnsw_exact, else hnsw_walk
+  Kind kind = Kind::walk;
   Search walk{};
   ExactSearch exact{};
+  HalfSearch half{};
+  HalfShape half_shape{};
   int threads = 0, block_queries = 1;
   std::int64_t ctas = 0;
   std::size_t shared_bytes = 0;
-  Scratch seen, padded, ranks, tickets;
+  Scratch seen, padded, ranks, tickets, half_ranks, half_tickets, marks;
 };
 
 struct Plan {
@@ -64,7 +69,7 @@ Walk walk_of(bool apart) { return apart ? hnsw_walk<true> : hnsw_walk<false>; }
 fulcrum_status plan_walk(const DeviceIndex& index, std::int64_t queries, std::int64_t k, std::int64_t ef,
                          int beam, Way& way) {
   const Vectors v = vectors_of(index);
-  way.tiles = false;
+  way.kind = Kind::walk;
   way.walk.count = queries;
   way.walk.k = static_cast<std::int32_t>(k);
   way.walk.by_graph = ef > 0;
@@ -107,6 +112,15 @@ Exact exact_of(const DeviceIndex& index, int queries) {
   return index.metric == 0 ? exact_of<true>(queries) : exact_of<false>(queries);
 }
 
+fulcrum_status take_tickets(std::int64_t count, Scratch& memory, unsigned** tickets) {
+  const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(unsigned);
+  FULCRUM_STATUS(memory.take(bytes));
+  *tickets = memory.as<unsigned>();
+  FULCRUM_CUDA(cudaMemsetAsync(*tickets, 0, bytes, stream_of(nullptr)));
+  FULCRUM_CUDA(cudaStreamSynchronize(stream_of(nullptr)));
+  return done();
+}
+
 fulcrum_status plan_exact(const DeviceIndex& index, std::int64_t queries, std::int64_t k, Way& way) {
   if (k > kMostExactResults || index.stride * 4 > kSharedQueryBytes) {
     return plan_walk(index, queries, k, 0, kMostBeam, way);
@@ -117,7 +131,7 @@ fulcrum_status plan_exact(const DeviceIndex& index, std::int64_t queries, std::i
   const std::int64_t blocks = streaming::divide_up(queries, together);
   const int rows_each = (together == 8 ? 4 : 8) * kExactWarps;
   const std::int64_t most_splits = streaming::divide_up(index.count, rows_each);
-  way.tiles = true;
+  way.kind = Kind::exact;
   way.block_queries = together;
   way.shared_bytes = static_cast<std::size_t>(together * index.stride * 4);
   const Exact kernel = exact_of(index, together);
@@ -134,13 +148,48 @@ fulcrum_status plan_exact(const DeviceIndex& index, std::int64_t queries, std::i
   way.threads = kExactThreads;
   if (way.exact.splits == 1) return done();
   FULCRUM_STATUS(way.ranks.take(static_cast<std::size_t>(queries * k * way.exact.splits) * sizeof(Key)));
-  FULCRUM_STATUS(way.tickets.take(static_cast<std::size_t>(blocks) * sizeof(unsigned)));
   way.exact.ranks = way.ranks.as<Key>();
-  way.exact.tickets = way.tickets.as<unsigned>();
-  FULCRUM_CUDA(cudaMemsetAsync(way.exact.tickets, 0, static_cast<std::size_t>(blocks) * sizeof(unsigned),
-                               stream_of(nullptr)));
-  FULCRUM_CUDA(cudaStreamSynchronize(stream_of(nullptr)));
+  return take_tickets(blocks, way.tickets, &way.exact.tickets);
+}
+
+/// The index's vectors in half precision, made by the first plan that wants them.
+fulcrum_status make_halves(const DeviceIndex& index) {
+  const std::lock_guard lock(index.mutex);
+  if (index.has_halves) return done();
+  const cudaStream_t stream = stream_of(nullptr);
+  FULCRUM_STATUS(index.halves.take(static_cast<std::size_t>(index.count * index.stride) * 2));
+  FULCRUM_STATUS(index.extremes.take(2 * sizeof(std::uint32_t)));
+  FULCRUM_CUDA(cudaMemsetAsync(index.extremes.as<void>(), 0, 2 * sizeof(std::uint32_t), stream));
+  FULCRUM_STATUS(
+      enqueue_halves(vectors_of(index), index.halves.as<void>(), index.extremes.as<std::uint32_t>(), stream));
+  FULCRUM_CUDA(cudaStreamSynchronize(stream));
+  index.has_halves = true;
   return done();
+}
+
+/// As plan_exact() where the copies do not help.
+fulcrum_status plan_half(const DeviceIndex& index, std::int64_t queries, std::int64_t k, Way& way) {
+  FULCRUM_STATUS(plan_exact(index, queries, k, way));
+  if (way.kind != Kind::exact || k > kMostHalfResults) return done();
+  FULCRUM_STATUS(make_halves(index));
+  const Vectors v = vectors_of(index);
+  way.kind = Kind::half;
+  way.half_shape = half_shape(v, queries);
+  int per_sm = 0;
+  FULCRUM_STATUS(allow_half(v, way.half_shape, &per_sm));
+  const std::int64_t blocks = streaming::divide_up(queries, way.half_shape.queries);
+  const std::int64_t resident = std::max<std::int64_t>(per_sm, 1) * device().sms;
+  way.half.splits = static_cast<std::int32_t>(
+      std::clamp<std::int64_t>(resident / blocks, 1, streaming::divide_up(index.count, way.half_shape.rows)));
+  way.half.count = queries;
+  way.half.k = static_cast<std::int32_t>(k);
+  FULCRUM_STATUS(way.half_ranks.take(static_cast<std::size_t>(queries * kHalfCandidates * way.half.splits) *
+                                     sizeof(Key)));
+  FULCRUM_STATUS(way.marks.take(static_cast<std::size_t>(queries)));
+  way.half.ranks = way.half_ranks.as<Key>();
+  way.half.marks = way.marks.as<unsigned char>();
+  way.exact.marks = way.half.marks;
+  return take_tickets(blocks, way.half_tickets, &way.half.tickets);
 }
 
 struct Operands {
@@ -153,16 +202,25 @@ fulcrum_status enqueue(const DeviceIndex& index, const Way& way, const Operands&
                        std::int64_t count) {
   const streaming::Launch shape{way.ctas, way.threads, static_cast<bool>(streaming::can_follow(nullptr)), 1,
                                 way.shared_bytes};
-  if (way.tiles) {
-    ExactSearch search = way.exact;
+  if (way.kind == Kind::walk) {
+    Search search = way.walk;
     search.queries = to.queries, search.ids = to.ids, search.distances = to.distances;
-    return streaming::launch(exact_of(index, way.block_queries), shape, stream, count, vectors_of(index),
-                             search);
+    return streaming::launch(walk_of(search.seen || search.padded), shape, stream, count, vectors_of(index),
+                             links_of(index), search);
   }
-  Search search = way.walk;
+  ExactSearch search = way.exact;
   search.queries = to.queries, search.ids = to.ids, search.distances = to.distances;
-  return streaming::launch(walk_of(search.seen || search.padded), shape, stream, count, vectors_of(index),
-                           links_of(index), search);
+  const Exact kernel = exact_of(index, way.block_queries);
+  if (way.kind == Kind::exact)
+    return streaming::launch(kernel, shape, stream, count, vectors_of(index), search);
+  HalfSearch half = way.half;
+  half.queries = to.queries, half.ids = to.ids, half.distances = to.distances;
+  const Halves halves{index.halves.as<void>(), index.extremes.as<std::uint32_t>()};
+  for (std::int64_t call = 0; call < count; ++call) {
+    FULCRUM_STATUS(enqueue_half(vectors_of(index), halves, half, way.half_shape, stream));
+    FULCRUM_STATUS(streaming::launch(kernel, shape, stream, 1, vectors_of(index), search));
+  }
+  return done();
 }
 
 /// Seconds of a call on vectors of the index, the least of a few; `seconds` is 0 when there is nothing to time.
@@ -213,28 +271,45 @@ class Timing {
   Scratch queries_, ids_, distances_;
 };
 
-/// Whether a walk is faster here, from the first plan that asked.
-fulcrum_status compare_ways(const DeviceIndex& index, std::int64_t queries, std::int64_t k, std::int64_t ef,
-                            bool* walk_is_faster) {
-  const std::lock_guard lock(index.mutex);
+fulcrum_status plan_way(Kind kind, const DeviceIndex& index, std::int64_t queries, std::int64_t k,
+                        std::int64_t ef, int beam, Way& way) {
+  if (kind == Kind::walk) return plan_walk(index, queries, k, ef, beam, way);
+  return kind == Kind::half ? plan_half(index, queries, k, way) : plan_exact(index, queries, k, way);
+}
+
+/// The fastest way, as the first plan that asked found it. ef=0: no walk.
+fulcrum_status fastest(const DeviceIndex& index, std::int64_t queries, std::int64_t k, std::int64_t ef,
+                       Kind* kind) {
   const std::tuple key(queries, k, ef);
-  if (const auto known = index.walk_is_faster.find(key); known != index.walk_is_faster.end()) {
-    *walk_is_faster = known->second;
-    return done();
+  {
+    const std::lock_guard lock(index.mutex);
+    if (const auto known = index.fastest.find(key); known != index.fastest.end()) {
+      *kind = static_cast<Kind>(known->second);
+      return done();
+    }
   }
   Timing timing;
-  Way walk, exact;
-  float walk_ms = 0, exact_ms = 0;
   FULCRUM_STATUS(timing.open(index, queries, k));
-  FULCRUM_STATUS(plan_walk(index, queries, k, ef, kBeam, walk));
-  FULCRUM_STATUS(timing.measure(index, walk, &walk_ms));
-  FULCRUM_STATUS(plan_exact(index, queries, k, exact));
-  FULCRUM_STATUS(timing.measure(index, exact, &exact_ms));
-  *walk_is_faster = index.walk_is_faster[key] = walk_ms < exact_ms;
+  float least_ms = 0;
+  *kind = Kind::exact;
+  for (const Kind other : {Kind::exact, Kind::half, Kind::walk}) {
+    if (other == Kind::walk && ef == 0) continue;
+    Way way;
+    float ms = 0;
+    const fulcrum_status planned = plan_way(other, index, queries, k, ef, kBeam, way);
+    if (planned.code == FULCRUM_OUT_OF_MEMORY && other == Kind::half) continue;
+    FULCRUM_STATUS(planned);
+    FULCRUM_STATUS(timing.measure(index, way, &ms));
+    if (other != Kind::exact && ms >= least_ms) continue;
+    least_ms = ms;
+    *kind = other;
+  }
+  const std::lock_guard lock(index.mutex);
+  index.fastest[key] = static_cast<int>(*kind);
   return done();
 }
 
-enum class Choice { automatic, walk, exact };
+enum class Choice { automatic, walk, exact, half };
 
 template <Choice kChoice, int kWidth>
 fulcrum_status make_plan(const fulcrum_kernel*, const fulcrum_args* a, void** made) {
@@ -244,17 +319,14 @@ fulcrum_status make_plan(const fulcrum_kernel*, const fulcrum_args* a, void** ma
   if (queries > 0) {
     FULCRUM_STATUS(device_index(a->prepared, &plan->index));
     const DeviceIndex& index = *plan->index;
-    const std::int64_t ef = kChoice == Choice::exact
-                                ? 0
-                                : places_of(a->prepared, k, a->scalar[kEf].i, a->scalar[kRecallTarget].f);
+    std::int64_t ef = places_of(a->prepared, k, a->scalar[kEf].i, a->scalar[kRecallTarget].f);
     // A walk that keeps every vector may find all of them, a comparison with all of them does.
-    bool walk = ef > 0 && ef < index.count;
-    if (walk && kChoice == Choice::automatic) FULCRUM_STATUS(compare_ways(index, queries, k, ef, &walk));
-    if (walk) {
-      FULCRUM_STATUS(plan_walk(index, queries, k, ef, kWidth, plan->way));
-    } else {
-      FULCRUM_STATUS(plan_exact(index, queries, k, plan->way));
-    }
+    if (ef >= index.count) ef = 0;
+    Kind kind = kChoice == Choice::half             ? Kind::half
+                : kChoice == Choice::walk && ef > 0 ? Kind::walk
+                                                    : Kind::exact;
+    if (kChoice == Choice::automatic) FULCRUM_STATUS(fastest(index, queries, k, ef, &kind));
+    FULCRUM_STATUS(plan_way(kind, index, queries, k, ef, kWidth, plan->way));
   }
   *made = plan.release();
   return done();
@@ -284,7 +356,8 @@ constexpr fulcrum_kernel variant(const char* name) {
 std::span<const fulcrum_kernel> hnsw_search() {
   static const fulcrum_kernel kernels[] = {
       variant<Choice::automatic, kBeam>("default"), variant<Choice::walk, kBeam>("walk"),
-      variant<Choice::walk, 1>("walk1"), variant<Choice::exact, kBeam>("exact")};
+      variant<Choice::walk, 1>("walk1"), variant<Choice::exact, kBeam>("exact"),
+      variant<Choice::half, kBeam>("exact_f16")};
   return kernels;
 }
 

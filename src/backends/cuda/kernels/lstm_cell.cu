@@ -7,6 +7,7 @@
 #include <span>
 
 #include "backends/cuda/lstm_cell.cuh"
+#include "backends/cuda/lstm_tensor.cuh"
 
 namespace fulcrum::backends::cuda {
 namespace lstm {
@@ -43,18 +44,30 @@ fulcrum_status enqueue_wide(const Cell& cell, void* stream, int64_t count) {
       4 * kRows, kWideWarps, stream, count);
 }
 
-template <bool kAligned, int kThreadRows>
-fulcrum_status enqueue_tiles(const Cell& cell, void* stream, int64_t count) {
-  using T = Tile<kThreadRows>;
-  const auto kernel = lstm_cell_tiles<kAligned, kThreadRows>;
-  static const fulcrum_status allowed = streaming::allow_shared<T::kBytes>(kernel);
+template <auto kKernel, class T>
+fulcrum_status enqueue_tile_kernel(const Cell& cell, void* stream, int64_t count) {
+  static const fulcrum_status allowed = streaming::allow_shared<T::kBytes>(kKernel);
   FULCRUM_STATUS(allowed);
   const int64_t unit_blocks = streaming::divide_up(cell.hidden, T::kUnits);
   const streaming::Launch shape{.ctas = unit_blocks * streaming::divide_up(cell.batch, T::kRows),
                                 .threads = kCtaWarps * kWarp,
                                 .programmatic = streaming::can_follow(nullptr) != 0,
                                 .shared_bytes = T::kBytes};
-  return streaming::launch(kernel, shape, stream, count, cell, unit_blocks);
+  return streaming::launch(kKernel, shape, stream, count, cell, unit_blocks);
+}
+
+template <int kThreadRows>
+fulcrum_status enqueue_tiles(const Cell& cell, void* stream, int64_t count) {
+  using T = Tile<kThreadRows>;
+  return has_quads(cell) ? enqueue_tile_kernel<lstm_cell_tiles<true, kThreadRows>, T>(cell, stream, count)
+                         : enqueue_tile_kernel<lstm_cell_tiles<false, kThreadRows>, T>(cell, stream, count);
+}
+
+template <int kBatchTiles>
+fulcrum_status enqueue_tensor(const Cell& cell, void* stream, int64_t count) {
+  using T = Tile<kBatchTiles>;
+  return has_quads(cell) ? enqueue_tile_kernel<lstm_cell_tensor<true, kBatchTiles>, T>(cell, stream, count)
+                         : enqueue_tile_kernel<lstm_cell_tensor<false, kBatchTiles>, T>(cell, stream, count);
 }
 
 bool has_room_for_tiles() { return device().shared_bytes_per_block >= Tile<8>::kBytes; }
@@ -93,15 +106,16 @@ fulcrum_status enqueue_cell(const Cell& cell, Form form, void* stream, int64_t c
       return enqueue_wide<2, 6>(cell, stream, count);
     case Form::wide16:
       return enqueue_wide<4, 5>(cell, stream, count);
+    case Form::tensor:
+      if (cell.batch <= 8) return enqueue_tensor<1>(cell, stream, count);
+      if (cell.batch <= 16) return enqueue_tensor<2>(cell, stream, count);
+      if (cell.batch <= 32) return enqueue_tensor<4>(cell, stream, count);
+      return enqueue_tensor<8>(cell, stream, count);
     default:
       break;
   }
-  const bool aligned = has_quads(cell);
-  if (takes_large_tiles(cell)) {
-    return aligned ? enqueue_tiles<true, 8>(cell, stream, count)
-                   : enqueue_tiles<false, 8>(cell, stream, count);
-  }
-  return aligned ? enqueue_tiles<true, 4>(cell, stream, count) : enqueue_tiles<false, 4>(cell, stream, count);
+  return takes_large_tiles(cell) ? enqueue_tiles<8>(cell, stream, count)
+                                 : enqueue_tiles<4>(cell, stream, count);
 }
 
 }  // namespace lstm
@@ -137,10 +151,13 @@ fulcrum_kernel make(const char* variant, int (*supports)(const fulcrum_args*) = 
 
 std::span<const fulcrum_kernel> lstm_cell() {
   using lstm::Form;
-  static const fulcrum_kernel kernels[] = {
-      make<Form::best>("default"),  make<Form::rows2>("rows2"),
-      make<Form::wide4>("wide4"),   make<Form::wide8>("wide8"),
-      make<Form::wide16>("wide16"), make<Form::tiled>("tiled", has_room_for_tiles)};
+  static const fulcrum_kernel kernels[] = {make<Form::best>("default"),
+                                           make<Form::rows2>("rows2"),
+                                           make<Form::wide4>("wide4"),
+                                           make<Form::wide8>("wide8"),
+                                           make<Form::wide16>("wide16"),
+                                           make<Form::tiled>("tiled", has_room_for_tiles),
+                                           make<Form::tensor>("tensor", has_room_for_tiles)};
   return kernels;
 }
 

@@ -86,12 +86,12 @@ __device__ __forceinline__ Strip<Index> strip_of(const Job& job, Index unit) {
   return Strip<Index>{unit % across * kUnit, first, last, first, last, 0, kUnit};
 }
 
-template <int kW, int kColumns>
-__global__ void __launch_bounds__(WindowShape<kW, kColumns>::kThreads, 3) entropy_strips(Job job) {
-  using Shape = WindowShape<kW, kColumns>;
+template <class Shape>
+__global__ void __launch_bounds__(Shape::kThreads, 3) entropy_strips(Job job) {
+  constexpr int kColumns = Shape::kColumns;
   extern __shared__ uint4 memory_vectors[];
   auto* memory = reinterpret_cast<unsigned char*>(memory_vectors);
-  prepare_shared<kW, kColumns, std::int64_t>(memory, job.table);
+  prepare_shared<Shape, std::int64_t>(memory, job.table);
   streaming::follow();
   __syncthreads();
   const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(WindowShape<kW, kColumns>::kThreads, 3) entrop
   if (strip.first < strip.last) {
     auto sink = sink_of<kColumns, int>(job, strip.column + lane * kColumns);
     const Bins bins = bins_for(job.range, job.bins, job.totals);
-    clamped = slide_strip<kW, kColumns, std::int64_t>(job.image, bins, strip, memory, sink);
+    clamped = slide_strip<Shape, std::int64_t>(job.image, bins, strip, memory, sink);
   }
   add_clamped(clamped, job.totals, job.clamped);
 }
@@ -157,20 +157,19 @@ fulcrum_status enqueue(Kernel kernel, const streaming::Launch& shape, const Job&
 /// Fills in how the image is cut: `unit` columns and `warps` of a CTA of which `per_sm` run at once.
 streaming::Launch cut(Job& job, int unit, int warps, int per_sm, std::size_t bytes) {
   job.across = divide_up(job.image.w, unit);
-  job.strip_rows = rows_for(job.image.h, job.across, static_cast<std::int64_t>(per_sm) * warps * device().sms,
-                            std::max(job.window / 2, 4));
+  job.strip_rows =
+      rows_for(job.image.h, job.across, static_cast<std::int64_t>(per_sm) * warps * device().sms, 2);
   job.strips = divide_up(job.image.h, job.strip_rows);
   return streaming::Launch{divide_up(job.across * job.strips, warps), warps * kWarp,
                            streaming::can_follow(nullptr) != 0, 1, bytes};
 }
 
-template <int kW, int kColumns>
+template <class Shape>
 fulcrum_status run_strips(Job job, void* stream, std::int64_t count) {
-  using Shape = WindowShape<kW, kColumns>;
   constexpr std::size_t kBytes = Shape::template shared_bytes<std::int64_t>();
   static_assert(kBytes + 2048 <= 114 * 1024);
   constexpr int kPerSm = static_cast<int>(228 * 1024 / (kBytes + 1024 + 64));
-  const auto kernel = entropy_strips<kW, kColumns>;
+  const auto kernel = entropy_strips<Shape>;
   FULCRUM_STATUS(streaming::allow_shared<kBytes>(kernel));
   const streaming::Launch shape = cut(job, Shape::kUnit, Shape::kWarps, kPerSm, kBytes);
   return enqueue(kernel, shape, job, stream, count);
@@ -203,37 +202,37 @@ Job job_of(const fulcrum_args& a) {
              .table = plan.table->memory.as<const std::int64_t>()};
 }
 
-/// Columns of a thread where the window's size is one of those with code of their own.
-template <int kColumns>
+/// Columns of a thread and pixels of a turn, 0: as usual, where the window's size is one of those with code of their own.
+template <int kColumns, int kPixels>
 fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
+  constexpr int kFewer = kColumns > 1 ? kColumns / 2 : 1;  // counts of 16 bits take twice the room
   if (a->dim[0] == 0 || a->dim[1] == 0) return done();
   const Job job = job_of(*a);
   if (!fits_strips(job.image.h, job.image.w)) return run_any(job, stream, count);
-  switch (job.window) {
-    case 3:
-      return run_strips<3, kColumns>(job, stream, count);
-    case 5:
-      return run_strips<5, kColumns>(job, stream, count);
-    case 7:
-      return run_strips<7, kColumns>(job, stream, count);
-    case 8:
-      return run_strips<8, kColumns>(job, stream, count);
-    case 9:
-      return run_strips<9, kColumns>(job, stream, count);
-    case 16:
-      return run_strips < 16, kColumns == 4 ? 2 : 1 > (job, stream, count);
-    case 25:
-      return run_strips < 25, kColumns == 4 ? 2 : 1 > (job, stream, count);
-    case 32:
-      return run_strips < 32, kColumns == 4 ? 2 : 1 > (job, stream, count);
-    default:
-      return run_any(job, stream, count);
+  if (job.window == 9) return run_strips<WindowShape<9, kColumns, kPixels>>(job, stream, count);
+  if constexpr (kPixels == 0) {
+    switch (job.window) {
+      case 3:
+        return run_strips<WindowShape<3, kColumns>>(job, stream, count);
+      case 5:
+        return run_strips<WindowShape<5, kColumns>>(job, stream, count);
+      case 7:
+        return run_strips<WindowShape<7, kColumns>>(job, stream, count);
+      case 8:
+        return run_strips<WindowShape<8, kColumns>>(job, stream, count);
+      case 16:
+        return run_strips<WindowShape<16, kFewer>>(job, stream, count);
+      case 25:
+        return run_strips<WindowShape<25, kFewer>>(job, stream, count);
+      case 32:
+        return run_strips<WindowShape<32, kFewer>>(job, stream, count);
+    }
   }
+  return run_any(job, stream, count);
 }
 
 fulcrum_status run_default(const fulcrum_args* a, void* stream, std::int64_t count) {
-  const bool small = a->dim[0] * a->dim[1] < 4096 * static_cast<std::int64_t>(device().sms);
-  return small ? run<1>(a, stream, count) : run<4>(a, stream, count);
+  return run<1, 0>(a, stream, count);
 }
 
 fulcrum_status run_plainly(const fulcrum_args* a, void* stream, std::int64_t count) {
@@ -258,9 +257,12 @@ fulcrum_kernel make_kernel(const char* variant) {
 }  // namespace
 
 std::span<const fulcrum_kernel> pixel_entropy() {
-  static const fulcrum_kernel kernels[] = {make_kernel<run_default>("default"),
-                                           make_kernel<run<1>>("columns1"), make_kernel<run<2>>("columns2"),
-                                           make_kernel<run<4>>("columns4"), make_kernel<run_plainly>("any")};
+  static const fulcrum_kernel kernels[] = {
+      make_kernel<run_default>("default"),  make_kernel<run<1, 1>>("columns1_1"),
+      make_kernel<run<1, 2>>("columns1_2"), make_kernel<run<1, 4>>("columns1_4"),
+      make_kernel<run<2, 0>>("columns2"),   make_kernel<run<2, 1>>("columns2_1"),
+      make_kernel<run<2, 2>>("columns2_2"), make_kernel<run<4, 1>>("columns4_1"),
+      make_kernel<run_plainly>("any")};
   return kernels;
 }
 

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// docs/predictions.md: how far the model was off on a measured device. Sizes it had not seen, whole ops it had not seen,
+// and the ledger of predictions that were written before the run that checked them.
+#include <fmt/format.h>
+#include <fulcrum/model.h>
+#include <fulcrum/report.h>
+
+#include <nlohmann/json.hpp>
+
+#include "page.h"
+
+namespace fulcrum::results {
+namespace {
+
+using model::CellError;
+using model::ErrorDistribution;
+
+constexpr std::string_view kHead =
+    "# How good the predictions are\n\n"
+    "Made by `cmake --build build/release --target results` from the files in results/. The error of a "
+    "prediction is "
+    "|predicted / measured - 1|, over every op, size and regime (`roundtrip`: host to host; `resident`: data "
+    "on the "
+    "device) that was measured. [deciding.md](deciding.md) has the formulas.\n";
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+report::Table distributions(std::string_view title, const std::vector<ErrorDistribution>& list) {
+  using report::Align;
+  report::Table table({{std::string(title)},
+                       {"cells", Align::right},
+                       {"median", Align::right},
+                       {"95 % are below", Align::right},
+                       {"worst", Align::right},
+                       {"within 10 %", Align::right},
+                       {"within 30 %", Align::right}});
+  for (const ErrorDistribution& one : list) {
+    table.add({one.name, std::to_string(one.count), percent(one.median), percent(one.p95), percent(one.worst),
+               percent(one.within_10), percent(one.within_30)});
+  }
+  return table;
+}
+
+report::Table worst_table(const std::vector<CellError>& worst) {
+  using report::Align;
+  report::Table table({{"call"},
+                       {"predicted", Align::right},
+                       {"measured", Align::right},
+                       {"error", Align::right},
+                       {"grade"},
+                       {"what the prediction rested on"}});
+  for (const CellError& one : worst) {
+    table.add({one.row, human_seconds(one.predicted), human_seconds(one.measured),
+               fmt::format("{:+.0f} %", 100 * one.error()), std::string(to_string(one.grade)), one.cause});
+  }
+  return table;
+}
+
+std::string validation_text(const Folder& folder, const Machine& machine) {
+  std::vector<ErrorDistribution> whole;
+  const auto validate = [&](std::string_view name, model::HeldOut held_out) {
+    model::Validation result = model::cross_validate(folder.rows, machine, held_out);
+    result.all.name = name;
+    whole.push_back(result.all);
+    return result;
+  };
+  const model::Validation sizes = validate("a size left out", model::HeldOut::size);
+  validate("an op left out (zero-shot, with its class)", model::HeldOut::op);
+  validate("closed form alone (zero-shot)", model::HeldOut::everything);
+  std::string text = fmt::format("\n## {}, cell by cell\n\n", folder.name);
+  text +=
+      "Each cell is predicted without what the row names.\n\n" + distributions("left out", whole).markdown();
+  text += "\nA size left out, by op:\n\n" + distributions("op", sizes.by_op).markdown();
+  text += "\nand by regime:\n\n" + distributions("regime", sizes.by_regime).markdown();
+  text += "\nThe ten worst:\n\n" + worst_table(sizes.worst).markdown();
+  return text;
+}
+
+Result<std::string> ledger_text(const Folder& folder, const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return std::string();
+  FULCRUM_TRY(const std::string content, read_file(file));
+  std::vector<model::LedgerRow> ledger;
+  for (std::size_t begin = 0; begin < content.size();) {
+    const std::size_t end = std::min(content.find('\n', begin), content.size());
+    FULCRUM_TRY(const Json json,
+                json_parse(std::string_view(content).substr(begin, end - begin), file.string()));
+    FULCRUM_TRY(model::LedgerRow row, model::ledger_row_from_json(json, file.string()));
+    ledger.push_back(std::move(row));
+    begin = end + 1;
+  }
+  std::string text = fmt::format("\n## {}, predicted first and measured later\n\n", folder.name);
+  text += "These predictions were committed before the run that checked them (results/" + folder.name +
+          "/predictions.jsonl, a line each; measurements are appended).\n\n";
+  text += distributions("", model::summarise(ledger, "all")).markdown();
+  text += "\n" + distributions("op", model::summarise(ledger, "op")).markdown();
+  text += "\n" + distributions("regime", model::summarise(ledger, "regime")).markdown();
+  text += "\n" + distributions("grade", model::summarise(ledger, "grade")).markdown();
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> predictions(const std::vector<Folder>& folders, const std::filesystem::path& root) {
+  std::string text(kHead);
+  for (const Folder& folder : folders) {
+    const std::filesystem::path profile = root / "share" / "machines" / (folder.name + ".json");
+    if (!std::filesystem::exists(profile)) continue;
+    FULCRUM_TRY(const std::string content, read_file(profile));
+    FULCRUM_TRY(const Json json, json_parse(content, profile.string()));
+    FULCRUM_TRY(const Machine machine, machine_from_json(json, profile.string()));
+    text += validation_text(folder, machine);
+    FULCRUM_TRY(const std::string ledger,
+                ledger_text(folder, root / "results" / folder.name / "predictions.jsonl"));
+    text += ledger;
+  }
+  return text;
+}
+
+}  // namespace fulcrum::results
