@@ -105,6 +105,14 @@ void label(BreakEven& out, const Model& model, const Sizes& sizes, const GpuUse&
   out.reuse = use.reuse;
 }
 
+// What an answer rests on: the sizes on either side of the crossing, or the end of the range.
+Grade grade_at(const std::map<double, Grade>& grades, double n) {
+  if (grades.empty()) return Grade::c;
+  auto after = grades.lower_bound(n);
+  if (after == grades.end()) return std::prev(after)->second;
+  return after == grades.begin() ? after->second : std::max(after->second, std::prev(after)->second);
+}
+
 Result<Call> call_at(const Sizes& sizes, double n) {
   return call_of(sizes.op, shape_at(sizes, n), sizes.precision);
 }
@@ -128,7 +136,7 @@ Result<BreakEven> breakeven(const Model& model, const Sizes& sizes, const GpuUse
   std::optional<Error> refused;
   std::string missing;
   std::optional<End> end;
-  Grade worst = Grade::a;
+  std::map<double, Grade> grades;  // the worse side at each size
   double floor = 0;
   const double room = model.gpu() ? kUsableMemory * static_cast<double>(model.gpu()->memory_bytes) : 0;
   for (const double n : sizes_of_curve(model, sizes)) {
@@ -146,14 +154,14 @@ Result<BreakEven> breakeven(const Model& model, const Sizes& sizes, const GpuUse
     cpu.push_back(point_of(n, on_cpu));
     gpu.push_back(point_of(n, on_gpu));
     floor = floor > 0 ? std::min(floor, on_gpu.seconds) : on_gpu.seconds;
-    worst = std::max({worst, on_cpu.grade, on_gpu.grade});
+    grades[n] = std::max(on_cpu.grade, on_gpu.grade);
     end = End{std::move(*call), std::move(on_cpu), std::move(on_gpu)};
   }
   if (!end && missing.empty() && refused) return *refused;
   BreakEven out =
       breakeven_of(std::move(cpu), std::move(gpu), end ? facts_of(model, sizes, floor, *end) : CurveFacts{});
   label(out, model, sizes, use);
-  out.grade = worst;
+  out.grade = grade_at(grades, out.kind == BreakEven::Kind::at ? out.n : sizes.to);
   if (!end) {
     out.text = "no prediction: " + missing;
     return out;

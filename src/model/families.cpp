@@ -12,9 +12,10 @@
 namespace fulcrum::model {
 namespace {
 
-constexpr double kFirstSpread = 0.7;  // of an op's scales about the closed form
-constexpr double kClassSpread = 0.2;  // about those of its class
-constexpr double kForget = 3;         // distance beyond the samples at which 1/e of what is left over remains
+constexpr double kFirstSpread = 0.7;    // of an op's scales about the closed form
+constexpr double kClassSpread = 0.2;    // about those of its class
+constexpr double kClosedFormVotes = 1;  // of the closed form, among the ops of a class
+constexpr double kForget = 3;  // distance beyond the samples at which 1/e of what is left over remains
 
 template <class T>
 const T* find(const std::map<std::string, T>& map, const std::string& key) {
@@ -83,7 +84,11 @@ Scales Families::centre(const std::string& class_name, const std::string& way,
   collect(false);
   if (logs[0].empty()) collect(true);
   Scales scales;
-  for (std::size_t i = 0; i < kParts && !logs[0].empty(); ++i) scales.log[i] = stats::median(logs[i]);
+  // One other op says little about a class: few are drawn to the closed form.
+  const auto count = static_cast<double>(logs[0].size());
+  for (std::size_t i = 0; i < kParts && count > 0; ++i) {
+    scales.log[i] = stats::median(logs[i]) * count / (count + kClosedFormVotes);
+  }
   return scales;
 }
 

@@ -195,8 +195,9 @@ struct Searching {
   }
 };
 
-/// Vectors around a few centres, and queries like them.
-Searching searching_over(std::int64_t count, std::int64_t dimension, ops::HnswMetric metric) {
+/// Vectors around a few centres, and queries like them; the vectors scaled, and only some of them distinct (0: all).
+Searching searching_over(std::int64_t count, std::int64_t dimension, ops::HnswMetric metric, float scale = 1,
+                         std::int64_t distinct = 0) {
   std::mt19937 random(static_cast<unsigned>(count + dimension));
   std::normal_distribution<float> normal;
   std::vector<float> centres(static_cast<std::size_t>(20 * dimension));
@@ -214,6 +215,11 @@ Searching searching_over(std::int64_t count, std::int64_t dimension, ops::HnswMe
   Searching searching;
   searching.rows = draw(count);
   searching.queries = draw(300);
+  for (float& value : searching.rows) value *= scale;
+  for (std::int64_t i = distinct * dimension; distinct > 0 && i < count * dimension; ++i) {
+    searching.rows[static_cast<std::size_t>(i)] =
+        searching.rows[static_cast<std::size_t>(i % (distinct * dimension))];
+  }
   auto index = ops::make_hnsw_index(searching.rows, dimension, metric);
   EXPECT_TRUE(index.ok());
   searching.index = *index;
@@ -269,6 +275,33 @@ TEST_F(CudaGraph, AResultDoesNotDependOnTheOtherQueries) {
         for (std::size_t i = 0; i < searching.ids.size(); ++i) {
           ASSERT_EQ(searching.ids[i], ids[50 * kResults + i]) << kernel.name() << ", " << count;
           ASSERT_EQ(searching.distances[i], distances[50 * kResults + i]) << kernel.name() << ", " << count;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(CudaGraph, CopiesInHalfPrecisionChangeNoResult) {
+  struct Case {
+    float scale;
+    std::int64_t distinct;
+  };
+  // As they are; beyond the range of halves; below it; many at the same distance.
+  constexpr Case kCases[] = {{1, 0}, {1e6F, 0}, {1e-6F, 0}, {1, 3}};
+  const auto exact = backends::kernel("hnsw_search", "cuda", "exact"),
+             half = backends::kernel("hnsw_search", "cuda", "exact_f16");
+  ASSERT_TRUE(exact.ok() && half.ok());
+  for (const ops::HnswMetric metric : kMetrics) {
+    for (const Case& c : kCases) {
+      for (const std::int64_t dimension : {40, 200}) {
+        Searching searching = searching_over(1500, dimension, metric, c.scale, c.distinct);
+        for (const std::int64_t count : {1, 6, 300}) {
+          ASSERT_NO_FATAL_FAILURE(run_on_device(*exact, searching.args(0, count, 10, 20), 1));
+          const std::vector<std::int32_t> ids = searching.ids;
+          const std::vector<float> distances = searching.distances;
+          ASSERT_NO_FATAL_FAILURE(run_on_device(*half, searching.args(0, count, 10, 20), 2));
+          ASSERT_EQ(ids, searching.ids) << dimension << " " << c.scale << " " << c.distinct << " " << count;
+          ASSERT_EQ(distances, searching.distances) << dimension << " " << c.scale << " " << c.distinct;
         }
       }
     }

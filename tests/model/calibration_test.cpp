@@ -138,6 +138,20 @@ TEST(Calibration, BeyondTheCacheAColdCellIsThisVeryCell) {
   EXPECT_NE(model.gpu(call("relu", "n=1000000"), {.regime = Regime::resident}).grade, Grade::a);
 }
 
+TEST(Calibration, WhatOneSizeSaysFadesBeyondIt) {
+  auto cells = slower("relu", {1e4, 1e5, 1e6, 1e7}, 1.0);
+  for (Measurement& m : cells) {
+    if (m.shape.dim("n") == 10'000'000) m.seconds.median *= 1.6;
+  }
+  const Model model(desk(), {}, device(), Calibration(device(), cells));
+  const auto factor = [&](const char* shape) {
+    const Call c = call("relu", shape);
+    return model.gpu(c, {.path = "copy"}).seconds / closed_form_gpu(c, device(), {.path = "copy"}).seconds;
+  };
+  EXPECT_GT(factor("n=11000000"), 1.4);
+  EXPECT_LT(factor("n=3000000000"), factor("n=11000000") - 0.05);
+}
+
 TEST(Calibration, NeverSnapsToTheNearestSize) {
   const auto cells = slower("relu", {1e4, 1e7}, 1.2);
   const Model model(desk(), {}, device(), Calibration(device(), cells));

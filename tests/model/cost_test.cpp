@@ -203,6 +203,13 @@ TEST(DataSheet, PredictionsHaveGradeDAndAnIntervalOfAtLeastAHalfEachWay) {
   EXPECT_FALSE(reference().gpu_from_data_sheet());
 }
 
+TEST(DataSheet, FiguresAreDeratedToWhatAMeasuredGpuReaches) {
+  const Call c = call("vec_add", "n=300000000");
+  const double measured = closed_form_gpu(c, device(), {.regime = Regime::resident}).seconds;
+  const double sheet = closed_form_gpu(c, device(Source::datasheet), {.regime = Regime::resident}).seconds;
+  EXPECT_NEAR(sheet / measured, 1 / 0.91, 0.005);
+}
+
 TEST(DataSheet, APeakThatNobodyPublishedDenseGivesNoPrediction) {
   const Machine card = profile("share/machines/rtx3060.json");
   Shape shape = parse_shape("M=512,N=512,K=512").value();

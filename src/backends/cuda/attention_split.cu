@@ -26,10 +26,10 @@ struct Remote {
     offset = there - here;
 #endif
   }
+#if __CUDA_ARCH__ >= 900
   __device__ uint32_t of(const float* here) const {
     return offset + static_cast<uint32_t>(__cvta_generic_to_shared(here));
   }
-#if __CUDA_ARCH__ >= 900
   __device__ __forceinline__ void put(float* here, float a, float b, float c, float d) const {
     asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};"
                  :

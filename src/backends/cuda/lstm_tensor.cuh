@@ -86,13 +86,9 @@ __device__ __forceinline__ void share_tensor_sums(const TensorSums<kBatchTiles>&
   }
 }
 
-/// One chain of fmas, for sums with NaN or Inf among their terms.
-__device__ __noinline__ float plain_sum(const Cell& cell, int64_t row, int64_t weight_row) {
-  float sum = 0;
-  for (int64_t k = 0; k < cell.inputs; ++k)
-    sum = __fmaf_rn(cell.input_weights[weight_row * cell.inputs + k], cell.x[row * cell.inputs + k], sum);
-  for (int64_t k = 0; k < cell.hidden; ++k)
-    sum = __fmaf_rn(cell.hidden_weights[weight_row * cell.hidden + k], cell.h[row * cell.hidden + k], sum);
+/// More of one chain of fmas, for sums with NaN or Inf among their terms.
+__device__ __noinline__ float add_plainly(const float* weights, const float* values, int64_t n, float sum) {
+  for (int64_t k = 0; k < n; ++k) sum = __fmaf_rn(weights[k], values[k], sum);
   return sum;
 }
 
@@ -108,7 +104,12 @@ __device__ __forceinline__ void finish_tensor_tile(const Cell& cell, int64_t row
     for (int g = 0; g < kGates; ++g) {
       const int64_t weight_row = g * cell.hidden + unit;
       float sum = shared_sum<kBatchTiles>(memory, pair / T::kUnits, g * T::kUnits + pair % T::kUnits);
-      if (!(fabsf(sum) < INFINITY)) sum = plain_sum(cell, row, weight_row);
+      if (!(fabsf(sum) < INFINITY)) {
+        sum = add_plainly(cell.input_weights + weight_row * cell.inputs, cell.x + row * cell.inputs,
+                          cell.inputs, 0);
+        sum = add_plainly(cell.hidden_weights + weight_row * cell.hidden, cell.h + row * cell.hidden,
+                          cell.hidden, sum);
+      }
       gates[g] = activate(sum + cell.bias[weight_row], g == kCellGate);
     }
     const int64_t at = row * cell.hidden + unit;

@@ -58,7 +58,7 @@ struct Places {
   int tile_bytes;                                       // from one to the other; 0: there is one
   int parts;                                            // of this CTA's hubs
   int sources, weights, slices, segments, tiles, hubs;  // of this CTA, where they stay over all hops
-  int activations;                                      // of the nodes of this CTA's slices, with them
+  int nodes, activations;                               // of this CTA's slices, with them
 };
 
 /// What a node passes on once its row is added up; `activation` becomes the new one. NaN stays NaN.
@@ -146,15 +146,19 @@ struct Spreader {
     first = g.shares[blockIdx.x];
     end = g.shares[blockIdx.x + 1];
     if constexpr (!kHeld) return;
+    hold<16>(g.node_of + position_of(first.slice) - lane, (end.slice - first.slice) * kLanes, at.nodes);
+    asm volatile("cp.async.commit_group;" ::: "memory");  // first: it is wanted first
     hold<16>(g.sources + first.edge, end.edge - first.edge, at.sources);
     hold<16>(g.weights + first.edge, end.edge - first.edge, at.weights);
     hold<8>(g.slices + first.slice, end.slice - first.slice, at.slices);
     hold<8>(g.segments + first.segment, end.segment - first.segment, at.segments);
     hold<16>(g.tiles + first.tile, end.tile - first.tile, at.tiles);
     hold<16>(g.hubs + first.hub, end.hub - first.hub, at.hubs);
+    asm volatile("cp.async.commit_group;" ::: "memory");
   }
+  template <int kLeft>
   __device__ void wait_held() const {
-    if constexpr (kHeld) asm volatile("cp.async.wait_all;" ::: "memory");
+    if constexpr (kHeld) asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
   }
   __device__ Slice slice_at(std::int32_t number) const {
     if constexpr (kHeld) return in_shared<const Slice>(at.slices)[number - first.slice];
@@ -180,6 +184,11 @@ struct Spreader {
 
   __device__ __forceinline__ std::int32_t position_of(std::int32_t slice) const {
     return static_cast<std::int32_t>(g.long_positions) + slice * kLanes + lane;
+  }
+  __device__ __forceinline__ std::int32_t node_of(std::int32_t position) const {
+    const std::int32_t mine = position - static_cast<std::int32_t>(g.long_positions) - first.slice * kLanes;
+    if (kHeld && mine >= 0) return in_shared<const std::int32_t>(at.nodes)[mine];
+    return g.node_of[position];
   }
   /// The activation of this lane's node of a slice, which no other CTA asks for.
   __device__ __forceinline__ float& activation_of(std::int32_t slice) const {
@@ -227,7 +236,7 @@ struct Spreader {
                                          float* to, bool last) const {
     const float passed_on = spread_to(sum, rule, activation);
     if (last) {
-      const std::int32_t node = g.node_of[position];
+      const std::int32_t node = node_of(position);
       if (node >= 0) out[node] = activation;
     } else {
       to[position] = passed_on;
@@ -326,8 +335,7 @@ struct Spreader {
   __device__ void start() {
     const bool last = rule.hops == 0;
     float* const to = values(0);
-    const auto begin = [&](std::int64_t position, float& kept) {
-      const std::int32_t node = g.node_of[position];
+    const auto begin = [&](std::int32_t position, std::int32_t node, float& kept) {
       const float value = node >= 0 ? x[node] : 0.0F;
       const float activation = rule.include_source ? value : 0.0F;
       if (last) {
@@ -338,14 +346,16 @@ struct Spreader {
       }
       return value != 0.0F;
     };
+    wait_held<1>();
+    __syncthreads();
     const std::int64_t threads = std::int64_t{gridDim.x} * kThreads;
     for (std::int64_t p = std::int64_t{blockIdx.x} * kThreads + threadIdx.x; p < g.long_positions;
          p += threads) {
-      begin(p, activations()[p]);
+      begin(static_cast<std::int32_t>(p), g.node_of[p], activations()[p]);
     }
     for (std::int32_t slice = first.slice + warp; slice < end.slice; slice += kWarps) {
       const std::int32_t position = position_of(slice);
-      mark(position, begin(position, activation_of(slice)), s.bits[0], last);
+      mark(position, begin(position, node_of(position), activation_of(slice)), s.bits[0], last);
     }
   }
 
@@ -375,7 +385,7 @@ struct Spreader {
   __device__ void run() {
     if constexpr (kTeam == Team::grid) sense = *reinterpret_cast<volatile std::uint32_t*>(s.word);
     start();
-    wait_held();
+    wait_held<0>();
     int buffer = 0;
     for (std::int32_t hop = 1; hop <= rule.hops; ++hop) {
       const bool last = hop == rule.hops;

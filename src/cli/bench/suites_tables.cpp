@@ -172,7 +172,7 @@ Table beside_table(const std::vector<SuiteLine>& lines) {
     for (const Regime regime : regimes) cells.emplace_back(mean_of(line.best(regime)));
     const bool timed = resident && resident->device_seconds;
     cells.emplace_back(timed ? human_seconds(resident->device_seconds->median) : "-");
-    cells.push_back({resident && budget ? percent(resident->seconds.mean / *budget) : "-", Tone::strong});
+    cells.emplace_back(resident && budget ? percent(resident->seconds.mean / *budget) : "-", Tone::strong);
     cells.emplace_back(cpu && resident ? significant(cpu->seconds.mean / resident->seconds.mean) + "x" : "-");
     table.add(std::move(cells));
   }

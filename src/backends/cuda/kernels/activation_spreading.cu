@@ -81,6 +81,7 @@ void place(Plan& plan) {
   places.segments = take(graph.most_segments * std::int64_t{sizeof(Segment)});
   places.tiles = take(graph.most_tiles * std::int64_t{sizeof(Tile)});
   places.hubs = take(graph.most_hubs * std::int64_t{sizeof(Hub)});
+  places.nodes = take(4 * std::int64_t{kLanes} * graph.most_slices);
   if (plan.team != Team::cta) places.activations = take(4 * std::int64_t{kLanes} * graph.most_slices);
   plan.held = bytes <= device().shared_bytes_per_block;
   if (!plan.held) {
