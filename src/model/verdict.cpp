@@ -35,6 +35,12 @@ std::optional<Decision> already_right(const PlanRow& row, const VerdictFacts& fa
 std::optional<Decision> keep(const PlanRow& row, const VerdictFacts& facts) {
   const auto because = [](std::string why) { return Decision{PlanVerdict::keep_on_cpu, std::move(why)}; };
   if (!facts.serial.empty()) return because("never: " + facts.serial);
+  // Of unknown code nothing is predicted; it can save no more than its share.
+  if (row.op.empty()) {
+    if (row.share.value >= kLeastSaved) return {};
+    return because(
+        fmt::format("its share of {} is below {}", percent(row.share.value), percent(kLeastSaved)));
+  }
   const bool offload = row.action == "offload";
   if (offload && row.best_gpu.where == "gpu" && !row.best_gpu.missing.empty()) {
     return because("no prediction: " + row.best_gpu.missing);

@@ -89,8 +89,23 @@ TEST(Plan, UnknownCodeIsMeasuredFirst) {
   unknown.now = seconds(1e-3);
   input.items = {unknown};
   const Plan p = plan(reference(), input);
-  EXPECT_EQ(p.rows[0].verdict, PlanVerdict::keep_on_cpu);
-  EXPECT_NE(p.rows[0].why.find("no op is known"), std::string::npos);
+  EXPECT_EQ(p.rows[0].verdict, PlanVerdict::measure_first);
+  EXPECT_NE(p.rows[0].why.find("independent"), std::string::npos) << p.rows[0].why;
+}
+
+TEST(Plan, UnknownCodeWithASmallShareOrEvidenceAgainstItStays) {
+  PlanInput input;
+  PlanItem trifle;
+  trifle.name = "trifle";
+  trifle.share = sure(0.01);
+  trifle.now = seconds(1e-3);
+  PlanItem serial = trifle;
+  serial.name = "serial";
+  serial.share = sure(0.5);
+  serial.facts.serial = "2 malloc per iteration";
+  input.items = {trifle, serial};
+  const Plan p = plan(reference(), input);
+  for (const PlanRow& row : p.rows) EXPECT_EQ(row.verdict, PlanVerdict::keep_on_cpu) << row.name << row.why;
 }
 
 TEST(Plan, EachRowPaysItsOwnTransfersUnlessObjectsAreShared) {

@@ -44,7 +44,9 @@ struct Tiling {
   int rows() const { return 16 * tiles * row_warps; }
   int multiplying() const { return 32 * row_warps * key_warps; }
   /// Warps that only merge are added until there is a thread for each four elements that a CTA finishes, or 256.
-  int threads(int d) const { return std::max(multiplying(), std::min(256, rows() / cluster * d / 4)); }
+  int threads(int d) const {
+    return parts() == 1 ? multiplying() : std::max(multiplying(), std::min(256, rows() / cluster * d / 4));
+  }
   int parts() const { return key_warps * cluster; }
 };
 

@@ -71,41 +71,6 @@ __device__ __forceinline__ void copy_slab(uint4* slab, const Call& call, int64_t
   commit_copies();
 }
 
-template <Element kElement, int kD, bool kWhole, class Rows>
-__device__ __forceinline__ void write_rows(const Call& call, const Rows& warp, uint16_t* o, float* lse,
-                                           int64_t row0) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    const int64_t query = row0 + score_row(lane, r);
-    if (query >= call.queries) continue;
-    const float inverse = inverse_of(warp.sum[0][r]);
-    if (lse && lane % 4 == 0) lse[query] = lse_of(warp.max[0][r], warp.sum[0][r]);
-    uint16_t* to = o + query * call.of_queries.row;
-#pragma unroll
-    for (int h = 0; h < kD / 64; ++h) {
-#pragma unroll
-      for (int i = 0; i < kLaneRun; i += 8) {
-        const int at = run_element(lane, h, i);
-        uint32_t word[4];
-#pragma unroll
-        for (int j = 0; j < 4; ++j)
-          word[j] = pack<kElement>(warp.output(0, r, h, i + 2 * j) * inverse,
-                                   warp.output(0, r, h, i + 2 * j + 1) * inverse);
-        if constexpr (kWhole) {
-          if (at < call.d)
-            *reinterpret_cast<uint4*>(to + at) = make_uint4(word[0], word[1], word[2], word[3]);
-        } else {
-#pragma unroll
-          for (int j = 0; j < 8; ++j) {
-            if (at + j < call.d) to[at + j] = static_cast<uint16_t>(word[j / 2] >> (j % 2 * 16));
-          }
-        }
-      }
-    }
-  }
-}
-
 /// One slab, in steps; `left` is the number of keys from its first on that query 0 of the warp sees, and
 /// `most` that any sees: both may be far behind the slab.
 template <int kD, class Rows>
@@ -163,8 +128,8 @@ __global__ void __launch_bounds__(kThreads)
     }
     warp.check_finite();
     warp.share_sums();
-    write_rows<kElement, kD, kWhole>(call, warp, call.o + queries,
-                                     call.lse ? call.lse + pair * call.queries : nullptr, row0);
+    warp.template write<kWhole>(call.o + queries, call.lse ? call.lse + pair * call.queries : nullptr, row0,
+                                call.queries, call.of_queries.row, call.d);
   }
 }
 

@@ -105,8 +105,6 @@ __device__ __forceinline__ void merge(const Parts<kD>& parts, const Output& outp
 template <Element kElement, int kD>
 __device__ __forceinline__ void merge_all(const Parts<kD>& parts, const Output& output) {
   switch (parts.count) {
-    case 1:
-      return merge<kElement, kD, 1>(parts, output);
     case 2:
       return merge<kElement, kD, 2>(parts, output);
     case 4:

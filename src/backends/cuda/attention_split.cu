@@ -132,6 +132,14 @@ __global__ void __launch_bounds__(most_threads(kD, kTiles, kStep, kOnce))
     });
     walk<kOnce>(warp, range, call.scale);
     warp.check_finite();
+    if (parts == 1) {  // nothing to merge
+      warp.share_sums();
+      warp.template write<true>(
+          call.o + query_base,
+          call.lse ? call.lse + (blockIdx.z * call.heads + blockIdx.y) * call.queries : nullptr, range.row0,
+          call.queries, call.of_queries.row, kD);
+      return;
+    }
     if (!is_alone) streaming::cluster_wait();  // all CTAs of the cluster are there
 #pragma unroll
     for (int t = 0; t < kTiles; ++t) {
@@ -178,7 +186,9 @@ fulcrum_status launch(const Call& call, const Tiling& tiling, void* stream, int6
        .threads = tiling.threads(call.d),
        .programmatic = streaming::can_follow(nullptr) != 0,
        .cluster = tiling.cluster,
-       .shared_bytes = static_cast<size_t>(tiling.parts() * part_floats(kD, finished)) * sizeof(float)},
+       .shared_bytes =
+           static_cast<size_t>(tiling.parts() == 1 ? 0 : tiling.parts() * part_floats(kD, finished)) *
+           sizeof(float)},
       stream, attributes);
   config.gridDim.y = static_cast<unsigned>(call.heads);
   config.gridDim.z = static_cast<unsigned>(call.batches);

@@ -163,7 +163,7 @@ fulcrum_status launch_element(const Call& call, const Tiling& tiling, void* stre
 }  // namespace
 
 bool staged_takes(const Call& call, const Tiling& tiling) {
-  return tiling.row_warps == 1 && tiling.cluster == 1 && tiling.step == 32 &&
+  return tiling.row_warps == 1 && tiling.cluster == 1 && tiling.step == 32 && tiling.key_warps >= 2 &&
          tiling.key_warps <= (call.d == 64 && tiling.tiles == 1 ? 16 : 8) && call.keys <= 1 << 16 &&
          shared_bytes(call, tiling) <= static_cast<size_t>(device().shared_bytes_per_block);
 }

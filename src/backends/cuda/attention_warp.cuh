@@ -66,6 +66,12 @@ __device__ __forceinline__ uint32_t word_of(const uint4& words, int i) {
   return i == 0 ? words.x : i == 1 ? words.y : i == 2 ? words.z : words.w;
 }
 
+/// The logarithm to base e of a sum of powers of two relative to 2^max; NaN when nothing was finite.
+__device__ __forceinline__ float lse_of(float max, float sum) {
+  constexpr float kLn2 = 0.693147182F;
+  return sum > 0 ? (max + log2_of(sum)) * kLn2 : NAN;
+}
+
 /// kTiles tiles of queries with rows of kD elements; kStep keys at a time.
 template <Element kElement, int kD, int kTiles, int kStep>
 struct Warp {
@@ -313,16 +319,52 @@ struct Warp {
     }
   }
 
+  /// Normalised rows of O from row `first` on and, where `lse` is not null, their logarithms; sums are shared. kWhole:
+  /// rows are whole vectors of 16 bytes, all `d` elements of them.
+  template <bool kWhole>
+  __device__ __forceinline__ void write(uint16_t* o, float* lse, int64_t first, int64_t queries,
+                                        int64_t row_elements, int d) const {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+    for (int t = 0; t < kTiles; ++t) {
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const int64_t query = first + t * kTileRows + score_row(lane, r);
+        if (query >= queries) continue;
+        if (lse && lane % 4 == 0) lse[query] = lse_of(max[t][r], sum[t][r]);
+        write_row<kWhole>(o + query * row_elements, t, r, inverse_of(sum[t][r]), d);
+      }
+    }
+  }
+  template <bool kWhole>
+  __device__ __forceinline__ void write_row(uint16_t* to, int t, int r, float inverse, int d) const {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+    for (int h = 0; h < kValueVectors; ++h) {
+#pragma unroll
+      for (int i = 0; i < kLaneRun; i += 8) {
+        const int at = run_element(lane, h, i);
+        uint32_t word[4];
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+          word[j] =
+              pack<kElement>(output(t, r, h, i + 2 * j) * inverse, output(t, r, h, i + 2 * j + 1) * inverse);
+        if constexpr (kWhole) {
+          if (at < d) *reinterpret_cast<uint4*>(to + at) = make_uint4(word[0], word[1], word[2], word[3]);
+        } else {
+#pragma unroll
+          for (int j = 0; j < 8; ++j) {
+            if (at + j < d) to[at + j] = static_cast<uint16_t>(word[j / 2] >> (j % 2 * 16));
+          }
+        }
+      }
+    }
+  }
+
   /// Element i of a run of O, in row g + 8 r of tile t.
   __device__ __forceinline__ float output(int t, int r, int h, int i) const {
     return o[t][h][run_product(i)][run_number(i, r)];
   }
 };
-
-/// The logarithm to base e of a sum of powers of two relative to 2^max; NaN when nothing was finite.
-__device__ __forceinline__ float lse_of(float max, float sum) {
-  constexpr float kLn2 = 0.693147182F;
-  return sum > 0 ? (max + log2_of(sum)) * kLn2 : NAN;
-}
 
 }  // namespace fulcrum::backends::cuda::attention

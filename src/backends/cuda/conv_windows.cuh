@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a convolution over channels becomes a matrix product: the weights (channels x depth) times the windows of the image
-// (depth x positions), whose second operand is read from the image as it is needed. Slabs of eight depths of both lie in
-// a ring in shared memory, into which asynchronous copies of single elements bring the next ones. Taps outside of the
+// How a convolution over channels becomes a matrix product: the weights (channels x depth) times the windows of the
+// image (depth x positions), which are read from the image as they are needed. Slabs of eight depths of both lie in a
+// ring in shared memory, into which asynchronous copies of single elements bring the next ones. Taps outside of the
 // image are zeros.
 #pragma once
 
@@ -32,8 +32,7 @@ template <int kChannels, int kPositions, int kThreads, int kGap, class Index>
 struct ConvLoader {
   static constexpr int kTapThreads = kThreads / kPositions;  // threads that share a position's depths
   static constexpr int kTaps = kSlab / kTapThreads;          // depths of one of them
-  static constexpr int kWeightChannels =
-      kThreads / kSlab;  // channels whose weights arrive with one copy a thread
+  static constexpr int kWeightChannels = kThreads / kSlab;   // whose weights arrive with one copy a thread
   static constexpr int kWeights = kChannels / kWeightChannels;
   static constexpr int kWeightPitch = kChannels + kGap, kWindowPitch = kPositions + kGap;
   static_assert(kTapThreads >= 1 && kTaps * kTapThreads == kSlab && kWeights * kWeightChannels == kChannels);

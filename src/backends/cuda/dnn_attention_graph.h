@@ -36,8 +36,8 @@ struct DnnAttentionSizes {
   DnnSizes per_query() const { return {batches, heads, queries, 1}; }
 };
 
-/// Spells it out (product, scale, mask, the parts of a softmax, product): the library knows the pattern and answers with
-/// one fused kernel. Operands in the order Q, K, V, O, lse.
+/// Spells it out (product, scale, mask, the parts of a softmax, product): the library knows the pattern and answers
+/// with one fused kernel. Operands in the order Q, K, V, O, lse.
 void write_attention(DnnGraph& graph, const DnnAttentionSizes& sizes, cudnnDataType_t type);
 
 }  // namespace fulcrum::backends::cuda

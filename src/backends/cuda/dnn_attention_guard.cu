@@ -38,8 +38,8 @@ __device__ int64_t row_begin(const AttentionGuard& g, int64_t head, int64_t leng
 }
 __device__ int64_t row_stride(const AttentionGuard& g) { return g.heads_first ? g.d : g.heads * g.d; }
 
-/// The first row of a part with something not finite in it, among those that this thread looks at. kUnits: vectors of 16
-/// bytes a row, when all that a thread reads is to be under way at once.
+/// The first row of a part with something not finite in it, among those that this thread looks at. kUnits: vectors of
+/// 16 bytes a row, when all that a thread reads is to be under way at once.
 template <bool kBf16, int kUnits>
 __device__ int first_bad_row(const uint16_t* const (&part)[2], int64_t stride, int rows) {
   constexpr int kStep = kThreads / kUnits, kPasses = kPartKeys / kStep;

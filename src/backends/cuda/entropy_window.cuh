@@ -63,12 +63,20 @@ __device__ __noinline__ std::int64_t recount(const unsigned char* memory, unsign
   return sum;
 }
 
+/// The largest divisor of `of` that is at most `most`, or all of it where `most` is more than a word of pixels.
+constexpr int divisor(int of, int most) {
+  if (most > 4) return of;
+  while (of % most != 0) --most;
+  return most;
+}
+
 /// Compile-time facts of windows of kW x kW, kColumns of them a thread.
-template <int kSize, int kAcross, int kPixels = 0>
+template <int kSize, int kAcross, int kPixels = 4, bool kInside = true>
 struct WindowShape {
   static constexpr int kW = kSize, kColumns = kAcross;
-  /// Pixels of a turn of the inner loop.
-  static constexpr int kUnroll = kPixels > 0 ? kPixels : kW % 3 == 0 ? 3 : kW % 2 == 0 ? 2 : 1;
+  /// Pixels of a turn of the inner loop at most, and whether warps inside of the image have a loop of their own.
+  static constexpr int kMost = kPixels;
+  static constexpr bool kWhole = kInside;
   static constexpr int kCountBits = kW * kW > 255 ? 16 : 8;
   using Hist = Histogram<kColumns * kCountBits / 8>;
   static constexpr int kWarps = Hist::kWarps, kThreads = kWarps * kWarp;
@@ -98,7 +106,9 @@ struct Windows {
   using Word = typename Hist::Word;
   static constexpr int kCountBits = Shape::kCountBits, kSpan = Shape::kSpan;
   static constexpr int kPacked = Shape::kPacked, kRaw = Shape::kRaw;
-  static constexpr int kUnroll = Shape::kUnroll, kGroups = (kSpan + kUnroll - 1) / kUnroll;
+  static constexpr int kInner = kSpan - 2 * (kColumns - 1);  // pixels that all windows have
+  static constexpr bool kWhole = Shape::kWhole;
+  static constexpr int kUnroll = divisor(kSpan, Shape::kMost), kInnerUnroll = divisor(kInner, Shape::kMost);
   using Mask = std::conditional_t<(kSpan > 32), std::uint64_t, std::uint32_t>;
 
   unsigned char* memory;  // the CTA's histograms
@@ -136,54 +146,74 @@ struct Windows {
     return recount<Hist>(memory, base, kCountBits * k, (1U << kCountBits) - 1, table);
   }
 
-  /// Takes kUnroll pixels off the front.
+  /// Takes kPixels pixels off the front.
+  template <int kPixels>
   static __device__ __forceinline__ void shift(unsigned (&words)[kPacked]) {
 #pragma unroll
     for (int i = 0; i < kPacked; ++i) {
-      words[i] = __funnelshift_r(words[i], i + 1 < kPacked ? words[(i + 1) % kPacked] : 0, 8 * kUnroll % 32);
-      if (kUnroll == 4) words[i] = i + 1 < kPacked ? words[(i + 1) % kPacked] : 0;
+      const unsigned next = i + 1 < kPacked ? words[(i + 1) % kPacked] : 0;
+      words[i] = kPixels >= 4 ? next : __funnelshift_r(words[i], next, 8 * kPixels % 32);
     }
+    if constexpr (kPixels > 4) shift<kPixels - 4>(words);
   }
 
-  /// A row enters, where there is one, and one leaves (kLeaves). A pixel adds a step to the counts of the windows that
-  /// have it; where it has none, it looks up the first step of T, which is 0. The loop is short so that it stays where
-  /// instructions come from fast.
-  template <bool kLeaves>
-  __device__ __forceinline__ void update(unsigned (&in)[kPacked], unsigned (&out)[kPacked], bool enters) {
+  /// The next kPixels pixels of a row enter, where there is one, and those of another leave (kLeaves). A pixel adds a
+  /// step to the counts of the windows that have it; where it has none, it looks up the first step of T, which is 0.
+  /// kAll: all windows have all pixels, and a row enters.
+  template <bool kLeaves, bool kAll, int kPixels>
+  __device__ __forceinline__ void turn(unsigned (&in)[kPacked], unsigned (&out)[kPacked],
+                                       Mask (&mask)[kColumns], bool enters) {
     constexpr unsigned kField = (1U << kCountBits) - 1;
-    Mask mask[kColumns];
+    constexpr unsigned kOnes = kColumns == 1 ? 1 : kColumns == 2 ? 1U | 1U << kCountBits : 0x01010101U;
 #pragma unroll
-    for (int k = 0; k < kColumns; ++k) mask[k] = inside & (((Mask{1} << (kW - 1) << 1) - 1) << k);
-#pragma unroll 1
-    for (int group = 0; group < kGroups; ++group) {
-#pragma unroll
-      for (int u = 0; u < kUnroll; ++u) {
-        unsigned step = 0;
+    for (int u = 0; u < kPixels; ++u) {
+      unsigned step = kAll ? kOnes : 0;
+      if constexpr (!kAll) {
 #pragma unroll
         for (int k = 0; k < kColumns; ++k)
           step |= static_cast<unsigned>(mask[k] >> u & 1) << (kCountBits * k);
-        const unsigned plus = kLeaves && !enters ? 0 : step;
-        const unsigned a = Hist::address(base, in[0], u);
-        const unsigned entered = load(a);
-        if constexpr (kLeaves) {
-          const unsigned r = Hist::address(base, out[0], u);
-          const unsigned before = load(r), left = a == r ? entered + plus : before;
-          store(a, entered + plus);
-          store(r, left - step);
-          const unsigned from = (left & step * kField) - step, to = entered & plus * kField;
-#pragma unroll
-          for (int k = 0; k < kColumns; ++k) sum[k] += steps[count(to, k)] - steps[count(from, k)];
-        } else {
-          store(a, entered + plus);
-          const unsigned to = entered & plus * kField;
-#pragma unroll
-          for (int k = 0; k < kColumns; ++k) sum[k] += steps[count(to, k)];
-        }
       }
-      shift(in);
-      if constexpr (kLeaves) shift(out);
+      const unsigned plus = kLeaves && !kAll && !enters ? 0 : step;
+      const unsigned a = Hist::address(base, in[u / 4], u % 4);
+      const unsigned entered = load(a), to = kAll ? entered : entered & plus * kField;
+      if constexpr (kLeaves) {
+        const unsigned r = Hist::address(base, out[u / 4], u % 4);
+        const unsigned before = load(r), left = a == r ? entered + plus : before;
+        store(a, entered + plus);
+        store(r, left - step);
+        const unsigned from = (kAll ? left : left & step * kField) - step;
 #pragma unroll
-      for (int k = 0; k < kColumns; ++k) mask[k] >>= kUnroll;
+        for (int k = 0; k < kColumns; ++k) sum[k] += steps[count(to, k)] - steps[count(from, k)];
+      } else {
+        store(a, entered + plus);
+#pragma unroll
+        for (int k = 0; k < kColumns; ++k) sum[k] += steps[count(to, k)];
+      }
+    }
+    shift<kPixels>(in);
+    if constexpr (kLeaves) shift<kPixels>(out);
+#pragma unroll
+    for (int k = 0; k < kColumns; ++k) mask[k] = mask[k] >> (kPixels - 1) >> 1;
+  }
+
+  /// A row enters, where there is one, and another leaves. `whole`: all of the thread's pixels lie in the image. Loops
+  /// are short so that they stay where instructions come from fast.
+  template <bool kLeaves>
+  __device__ __forceinline__ void update(unsigned (&in)[kPacked], unsigned (&out)[kPacked], bool enters,
+                                         bool whole) {
+    Mask mask[kColumns];
+#pragma unroll
+    for (int k = 0; k < kColumns; ++k) mask[k] = inside & (((Mask{1} << (kW - 1) << 1) - 1) << k);
+    if (kWhole && enters && whole) {
+#pragma unroll 1
+      for (int i = 1; i < kColumns; ++i) turn<kLeaves, false, 1>(in, out, mask, true);
+#pragma unroll 1
+      for (int i = 0; i < kInner / kInnerUnroll; ++i) turn<kLeaves, true, kInnerUnroll>(in, out, mask, true);
+#pragma unroll 1
+      for (int i = 1; i < kColumns; ++i) turn<kLeaves, false, 1>(in, out, mask, true);
+    } else {
+#pragma unroll 1
+      for (int i = 0; i < kSpan / kUnroll; ++i) turn<kLeaves, false, kUnroll>(in, out, mask, enters);
     }
   }
 };
@@ -328,6 +358,8 @@ __device__ __forceinline__ unsigned slide_strip(const Source& image, const Bins&
   for (int j = 0; j < Shape::kSpan; ++j) {
     if (left + j >= 0 && left + j < w) windows.inside |= typename Windows<Shape, Sum>::Mask{1} << j;
   }
+  const int seen = strip.column - Shape::kHalf;
+  const bool whole = seen >= 0 && seen + Shape::kLine <= w;  // the same for all lanes
   int last_nan = -1, slot = begin - top;
   unsigned clamped = 0;
 #pragma unroll 1
@@ -344,9 +376,9 @@ __device__ __forceinline__ unsigned slide_strip(const Source& image, const Bins&
     }
     if (leaves) {
       windows.pixels(behind, out);
-      windows.template update<true>(in, out, enters);
+      windows.template update<true>(in, out, enters, whole);
     } else if (enters) {
-      windows.template update<false>(in, out, true);
+      windows.template update<false>(in, out, true, whole);
     }
     if (row - top >= kW - 1) sink.take(row - (kW - 1 - Shape::kHalf), windows, last_nan > leaving);
     slot = behind;

@@ -182,7 +182,8 @@ __global__ void __launch_bounds__(ClusterShape<kRows, kInputRounds, kHiddenRound
       has_unit && gate == 0 && chain % (kChains / kRows) == 0;  // lanes with the same sum: the first
   float c = has_unit ? cell.c[min(row, cell.batch - 1) * cell.hidden + unit] : 0;
   await_copies();
-  streaming::cluster_arrive();  // all CTAs are there, and everything in shared memory
+  __syncthreads();              // everything in shared memory is there
+  streaming::cluster_arrive();  // and so are all CTAs, before somebody sends them a block
   streaming::cluster_wait();
 
   // Where this lane reads hidden states, and what this thread sends where.
@@ -190,7 +191,8 @@ __global__ void __launch_bounds__(ClusterShape<kRows, kInputRounds, kHiddenRound
   constexpr int kRoundStride = 32 / S::kUnits * S::kBlockStride;
   const int to = static_cast<int>(threadIdx.x) / S::kBlockQuads;
   const int sent = rank * S::kBlockStride + 4 * (static_cast<int>(threadIdx.x) % S::kBlockQuads);
-  const bool sends = to < cluster, tells = sends && threadIdx.x % S::kBlockQuads == 0;
+  const bool sends = to < cluster && to != rank;  // its own block is in place
+  const bool tells = to < cluster && threadIdx.x % S::kBlockQuads == 0;
 
   float sum[kRows] = {};
   add_operand<kRows, kInputRounds, 32, S::kInputWidth>(&inputs[0][0][4 * chain], input_weight, sum);

@@ -297,7 +297,7 @@ struct Spreader {
         const float* from = terms + __shfl_sync(0xFFFFFFFFu, mine.at, j);
         const int edges = __shfl_sync(0xFFFFFFFFu, mine.edges, j);
         float sum = 0.0F;
-#pragma unroll 8
+#pragma unroll 16
         for (int e = lane; e < edges; e += kLanes) sum = sum + from[e];
 #pragma unroll
         for (int half = kLanes / 2; half > 0; half /= 2) {

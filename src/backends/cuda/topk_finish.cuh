@@ -35,12 +35,16 @@ struct Finish {
 
   __device__ __forceinline__ bool is_plain(float product) const { return fabsf(product) <= 4 * length; }
 
+  /// How many candidates the thread's first chunk has.
+  __device__ __forceinline__ int first_count() const {
+    return threadIdx.x < s.chunks ? __ldcg(s.counts + threadIdx.x * padded_queries + query) : 0;
+  }
   /// Where each chunk's candidates begin; false when some were not kept.
-  __device__ __forceinline__ bool learn_starts() {
+  __device__ __forceinline__ bool learn_starts(int count) {
     bool complete = true;
     const int chunks = static_cast<int>(s.chunks);
     for (int chunk = threadIdx.x; chunk < chunks; chunk += blockDim.x) {
-      const int count = __ldcg(s.counts + chunk * padded_queries + query);
+      if (chunk >= static_cast<int>(blockDim.x)) count = __ldcg(s.counts + chunk * padded_queries + query);
       complete &= count <= kCandidates;
       picks.starts[chunk + 1] = count;
     }
@@ -98,15 +102,16 @@ struct Finish {
     return key_of(__shfl_sync(kAll, score, 0), row);
   }
 
-  /// The rows that may be among the best; false when they are not known.
-  __device__ __forceinline__ bool pick() {
-    if (!learn_starts()) return false;
+  /// The rows that may be among the best; false when they are not known. `reached` is the best bound that was found.
+  __device__ __forceinline__ bool pick(int count, float reached) {
+    if (!learn_starts(count)) return false;
     WarpList list;
     bool plain = true;
     for_candidates([&](const Candidate& candidate, bool there) {
       const bool counts = there && is_plain(candidate.product);
       plain &= counts == there;
-      list.offer(counts ? key_of(candidate.product, candidate.row) : 0, 32, lane);
+      list.offer(counts && !(candidate.product < reached) ? key_of(candidate.product, candidate.row) : 0, 32,
+                 lane);
     });
     plain = !__syncthreads_or(!plain);
     merge_block(list, picks.lists, 32, lane, warp, warps);
@@ -154,17 +159,19 @@ struct Finish {
   }
 
   __device__ __forceinline__ void run() {
+    const int count = first_count();
+    const unsigned seen = __ldcg(s.bounds + query);
     const float square =
         cosine::square_of_query<kAligned, 1>(s.search.queries + query * s.search.d, s.search.d, lane);
     length = sqrtf(square);
-    if (cosine::safe_square(square) && pick()) {
+    if (cosine::safe_square(square) && pick(count, seen == 0 ? -INFINITY : score_of(seen))) {
       score_picks();
     } else {
       score_all();
     }
     const std::int64_t at = query * s.search.k;
     if (warp == 0) write_lane(best.mine, s.search.k, lane, s.search.ids + at, s.search.scores + at);
-    if (threadIdx.x == 0) s.bounds[query] = 0;  // for the next call
+    if (threadIdx.x == 0) s.bounds[query] = 0;  // for the next call; all have read it
   }
 };
 

@@ -202,15 +202,15 @@ Job job_of(const fulcrum_args& a) {
              .table = plan.table->memory.as<const std::int64_t>()};
 }
 
-/// Columns of a thread and pixels of a turn, 0: as usual, where the window's size is one of those with code of their own.
-template <int kColumns, int kPixels>
+/// Columns of a thread and pixels of a turn where the window's size is one of those with code of their own.
+template <int kColumns, int kPixels, bool kInside>
 fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
   constexpr int kFewer = kColumns > 1 ? kColumns / 2 : 1;  // counts of 16 bits take twice the room
   if (a->dim[0] == 0 || a->dim[1] == 0) return done();
   const Job job = job_of(*a);
   if (!fits_strips(job.image.h, job.image.w)) return run_any(job, stream, count);
-  if (job.window == 9) return run_strips<WindowShape<9, kColumns, kPixels>>(job, stream, count);
-  if constexpr (kPixels == 0) {
+  if (job.window == 9) return run_strips<WindowShape<9, kColumns, kPixels, kInside>>(job, stream, count);
+  if constexpr (kPixels == 4 && kInside) {
     switch (job.window) {
       case 3:
         return run_strips<WindowShape<3, kColumns>>(job, stream, count);
@@ -232,7 +232,7 @@ fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
 }
 
 fulcrum_status run_default(const fulcrum_args* a, void* stream, std::int64_t count) {
-  return run<1, 0>(a, stream, count);
+  return run<2, 4, true>(a, stream, count);
 }
 
 fulcrum_status run_plainly(const fulcrum_args* a, void* stream, std::int64_t count) {
@@ -258,11 +258,11 @@ fulcrum_kernel make_kernel(const char* variant) {
 
 std::span<const fulcrum_kernel> pixel_entropy() {
   static const fulcrum_kernel kernels[] = {
-      make_kernel<run_default>("default"),  make_kernel<run<1, 1>>("columns1_1"),
-      make_kernel<run<1, 2>>("columns1_2"), make_kernel<run<1, 4>>("columns1_4"),
-      make_kernel<run<2, 0>>("columns2"),   make_kernel<run<2, 1>>("columns2_1"),
-      make_kernel<run<2, 2>>("columns2_2"), make_kernel<run<4, 1>>("columns4_1"),
-      make_kernel<run_plainly>("any")};
+      make_kernel<run_default>("default"),   make_kernel<run<1, 4, true>>("columns1"),
+      make_kernel<run<1, 1, false>>("c1_1"), make_kernel<run<1, 4, false>>("c1_3"),
+      make_kernel<run<1, 9, true>>("c1_9"),  make_kernel<run<2, 1, false>>("c2_1"),
+      make_kernel<run<2, 2, true>>("c2_2"),  make_kernel<run<2, 9, true>>("c2_8"),
+      make_kernel<run<4, 1, false>>("c4_1"), make_kernel<run_plainly>("any")};
   return kernels;
 }
 
