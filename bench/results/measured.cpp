@@ -30,7 +30,8 @@ bool faster(const Measurement& a, const Measurement& b) {
 
 std::string measured(const Folder& folder) {
   std::map<std::string, const Measurement*> best;
-  for (const Measurement& row : folder.rows) {
+  const std::vector<Measurement> rows = folder.all();
+  for (const Measurement& row : rows) {
     const bool usable = row.quality != Quality::invalid && !with_bias(row) && row.op.rfind("probe_", 0) != 0;
     if (!usable) continue;
     const Measurement*& known = best[class_of(row)];
@@ -42,13 +43,13 @@ std::string measured(const Folder& folder) {
     document.results.back().ledger.reset();
   }
   Json json = report::bench_json(document);
-  Json rows = std::move(json["results"]);
+  const Json lines = std::move(json["results"]);
   // One row a line: a new measurement is one changed line.
   std::string text =
       fmt::format("{{\n\"schema\": \"fulcrum.bench/1\",\n\"machine\": {},\n\"results\": [\n",
                   json_text(Json{{"id", folder.name}, {"gpu", folder.device}, {"driver", folder.driver}}));
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    text += json_text(rows[i]) + (i + 1 < rows.size() ? ",\n" : "\n");
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    text += json_text(lines[i]) + (i + 1 < lines.size() ? ",\n" : "\n");
   return text + "]}\n";
 }
 

@@ -34,6 +34,12 @@ struct Folder {
   std::string driver, measured_utc;
   std::vector<std::string> commits;
   std::vector<Measurement> rows;
+  std::vector<Measurement> calibrated;  // swept for the model (bench/device/calibrate.json)
+  std::vector<Measurement> all() const {
+    std::vector<Measurement> both = rows;
+    both.insert(both.end(), calibrated.begin(), calibrated.end());
+    return both;
+  }
   std::vector<Peer> peers;
   std::vector<Json> ledger_checks;  // documents fulcrum.ledger_check/1
   std::vector<Json>

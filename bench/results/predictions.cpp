@@ -60,8 +60,10 @@ report::Table worst_table(const std::vector<CellError>& worst) {
 
 std::string validation_text(const Folder& folder, const Machine& machine) {
   std::vector<ErrorDistribution> whole;
+  std::vector<Measurement> rows = folder.all();
+  std::erase_if(rows, [](const Measurement& row) { return row.regime == Regime::host; });
   const auto validate = [&](std::string_view name, model::HeldOut held_out) {
-    model::Validation result = model::cross_validate(folder.rows, machine, held_out);
+    model::Validation result = model::cross_validate(rows, machine, held_out);
     result.all.name = name;
     whole.push_back(result.all);
     return result;

@@ -20,6 +20,8 @@ constexpr std::pair<std::string_view, std::string_view> kSourceHashes[] = {
 #undef FULCRUM_SOURCE_HASH
 };
 
+constexpr std::string_view kCalibrated = "calibrate", kHeldOut = "heldout";
+
 std::string text_at(const Json& json, const char* key) {
   return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : "";
 }
@@ -63,7 +65,14 @@ Status add_rows(const Json& json, const std::string& origin, Folder& folder) {
     if (folder.driver.empty()) folder.driver = text_at(machine, "driver");
     folder.measured_utc = std::max(folder.measured_utc, text_at(machine, "profile_measured_utc"));
   }
-  if (json.contains("suite")) {
+  // Sizes that the model was calibrated on, or checked with, are no results to look up.
+  const std::string suite = json.contains("suite") ? text_at(json["suite"], "name") : "";
+  if (suite == kCalibrated) {
+    FULCRUM_TRY(folder.calibrated, measurements_from_json(json, origin));
+    return {};
+  }
+  if (suite == kHeldOut) return {};
+  if (!suite.empty()) {
     folder.suites.push_back(json);
     return {};
   }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "backends/cuda/attention_layout.h"
 #include "backends/cuda/runtime.h"
 
 namespace fulcrum::backends::cuda::attention {
@@ -54,6 +55,14 @@ bool split_takes(const Call& call) {
          call.keys <= kMostRows && call.heads <= kMostHeads && call.batches <= kMostHeads;
 }
 
+bool split_fits(const Call& call, const Tiling& tiling) {
+  const bool once = int64_t{tiling.parts()} * tiling.step >= call.keys;
+  const int finished = tiling.rows() / tiling.cluster;
+  return tiling.threads(call.d) <= most_threads(call.d, tiling.tiles, tiling.step, once) &&
+         tiling.parts() <= kMostParts && finished >= 1 &&
+         tiling.parts() * part_floats(call.d, finished) * 4 <= kMostInboxBytes;
+}
+
 Tiling tiling_for(const Call& call) {
   const bool clusters = available() && device().major == 9 && device().clusters;
   const int64_t steps = (call.keys + 15) / 16, tiles = (call.queries + 15) / 16 * call.batches * call.heads;
@@ -84,12 +93,29 @@ Tiling tiling_for(const Call& call) {
 }
 
 std::vector<Tiling> other_tilings(const Call& call) {
-  const Tiling all[] = {{1, 32, 1, 8, 1, true}, {2, 32, 1, 8, 1, true}, {2, 16, 1, 8, 1}, {2, 32, 1, 8, 1}};
+  const bool clusters = available() && device().major == 9 && device().clusters;
+  const int64_t heads = call.batches * call.heads;
   std::vector<Tiling> result;
-  for (const Tiling& tiling : all) {
-    if (call.d == 128 && tiling.tiles == 2) continue;
-    if (!tiling.staged || staged_takes(call, tiling)) result.push_back(tiling);
+  const auto add = [&](const Tiling& tiling) {
+    const bool fits = tiling.staged ? staged_takes(call, tiling) : split_fits(call, tiling);
+    const int64_t ctas = (call.queries + tiling.rows() - 1) / tiling.rows() * heads * tiling.cluster;
+    if (fits && ctas <= int64_t{4} * device().sms) result.push_back(tiling);
+  };
+  // All keys at once, by as many warps as that takes, in CTAs of many or few.
+  for (const int step : {16, 32, 64}) {
+    if (call.d == 128 && step != 16) continue;
+    int parts = 1;
+    while (parts < kMostParts && parts * step < call.keys) parts *= 2;
+    for (int cluster = 1; cluster <= std::min(parts, clusters ? 8 : 1); cluster *= 2)
+      add({.tiles = 1, .step = step, .row_warps = 1, .key_warps = parts / cluster, .cluster = cluster});
   }
+  add({.tiles = 1, .step = 32, .row_warps = 1, .key_warps = 8, .cluster = 1, .staged = true});
+  if (call.d == 128) return result;
+  // Keys that serve more queries.
+  add({.tiles = 1, .step = 16, .row_warps = 2, .key_warps = 8, .cluster = 1});
+  add({.tiles = 1, .step = 32, .row_warps = 2, .key_warps = 4, .cluster = 1});
+  add({.tiles = 2, .step = 16, .row_warps = 1, .key_warps = 8, .cluster = 1});
+  add({.tiles = 2, .step = 32, .row_warps = 1, .key_warps = 8, .cluster = 1, .staged = true});
   return result;
 }
 

@@ -50,11 +50,19 @@ struct Tiling {
   int parts() const { return key_warps * cluster; }
 };
 
+/// Threads that the registers of a multiprocessor are good for; `once`: all keys are taken in one step.
+constexpr int most_threads(int d, int tiles, int step, bool once) {
+  const bool is_small = d == 64 && tiles == 1 && step == 16;
+  return is_small || (once && d / 64 * tiles * step <= 32) ? 512 : 256;
+}
+
 /// Whether the kernels' counters and the device hold this call; rows are whole vectors of 16 bytes.
 bool split_takes(const Call& call);
-/// The tiling that was fastest at such shapes.
+/// Whether a CTA of this tiling fits into a multiprocessor.
+bool split_fits(const Call& call, const Tiling& tiling);
+/// A tiling that is good at such shapes.
 Tiling tiling_for(const Call& call);
-/// Those that may be faster at longer ones.
+/// Others that could be faster.
 std::vector<Tiling> other_tilings(const Call& call);
 fulcrum_status enqueue_split(const Call& call, Element element, const Tiling& tiling, void* stream,
                              int64_t count);

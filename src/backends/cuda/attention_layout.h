@@ -51,6 +51,8 @@ constexpr int max_offset(int row, int d, int rows) { return sums_offset(rows, d,
 /// Whole vectors of 16 bytes.
 constexpr int part_floats(int d, int rows) { return (max_offset(rows, d, rows) + 3) / 4 * 4; }
 
+inline constexpr int kMostParts = 16, kMostInboxBytes = 200 << 10;
+
 /// Rows of keys and values in shared memory, in vectors of 16 bytes: strides that let the lanes of a load hit all banks.
 constexpr int key_stride(int d) { return d / 8 + 4; }
 constexpr int value_stride(int d) { return d / 8 + 1; }

@@ -9,8 +9,6 @@
 
 namespace fulcrum::backends::cuda::attention {
 
-inline constexpr int kMostParts = 16;
-
 /// Parts of the rows that a CTA finishes.
 template <int kD>
 struct Parts {

@@ -85,12 +85,6 @@ __device__ __forceinline__ void walk(Rows& warp, const Range& range, float scale
   }
 }
 
-/// What the registers of one multiprocessor are good for.
-constexpr int most_threads(int d, int tiles, int step, bool once) {
-  const bool is_small = d == 64 && tiles == 1 && step == 16;
-  return is_small || (once && d / 64 * tiles * step <= 32) ? 512 : 256;
-}
-
 template <Element kElement, int kD, int kTiles, int kStep, bool kOnce>
 __global__ void __launch_bounds__(most_threads(kD, kTiles, kStep, kOnce))
     attention_split_kernel(Call call, Tiling tiling) {
@@ -173,10 +167,9 @@ __global__ void __launch_bounds__(most_threads(kD, kTiles, kStep, kOnce))
 
 template <Element kElement, int kD, int kTiles, int kStep, bool kOnce>
 fulcrum_status launch(const Call& call, const Tiling& tiling, void* stream, int64_t count) {
-  constexpr int kMostShared = 200 << 10;
   const auto kernel = attention_split_kernel<kElement, kD, kTiles, kStep, kOnce>;
   static const cudaError_t allowed =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMostShared);
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMostInboxBytes);
   FULCRUM_CUDA(allowed);
   const int64_t tiles = streaming::divide_up(call.queries, tiling.rows());
   const int finished = tiling.rows() / tiling.cluster;
@@ -206,10 +199,7 @@ fulcrum_status launch_any(const Call& call, const Tiling& tiling, void* stream, 
 template <Element kElement>
 fulcrum_status launch_element(const Call& call, const Tiling& tiling, void* stream, int64_t count) {
   if (call.d == 128) return launch_any<kElement, 128, 1, 16>(call, tiling, stream, count);
-  if (tiling.tiles == 2) {
-    return tiling.step == 32 ? launch_any<kElement, 64, 2, 32>(call, tiling, stream, count)
-                             : launch_any<kElement, 64, 2, 16>(call, tiling, stream, count);
-  }
+  if (tiling.tiles == 2) return launch_any<kElement, 64, 2, 16>(call, tiling, stream, count);
   if (tiling.step == 64) return launch_any<kElement, 64, 1, 64>(call, tiling, stream, count);
   if (tiling.step == 32) return launch_any<kElement, 64, 1, 32>(call, tiling, stream, count);
   return launch_any<kElement, 64, 1, 16>(call, tiling, stream, count);

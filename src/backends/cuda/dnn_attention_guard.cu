@@ -6,12 +6,10 @@
 
 #include <limits>
 
-#include "backends/cuda/bulk.cuh"
-
 namespace fulcrum::backends::cuda {
 namespace {
 
-constexpr int kThreads = 256, kWarp = 32;
+constexpr int kThreads = 256;
 constexpr int kPatchRows = 1024;  // of one head, a CTA
 constexpr int kVector = 8;        // elements in 16 bytes
 constexpr int kPartKeys = AttentionGuard::kPartKeys, kNoKey = AttentionGuard::kNoKey;
@@ -101,80 +99,6 @@ __global__ void __launch_bounds__(kThreads) attention_guard_scan(const Attention
   if (threadIdx.x == 0) g.first_bad[blockIdx.x] = any ? static_cast<int>(begin) + shared_first : kNoKey;
 }
 
-/// Rows that travel together, and how many bytes of them may be under way: what is left of a multiprocessor beside a
-/// kernel that was made to fill it.
-constexpr int kBlockRows = 16, kRingBytes = 8 << 10;
-constexpr int kPartBlocks = 2 * kPartKeys / kBlockRows;  // of keys, then of values
-constexpr int kMostRing = 4;
-
-/// A warp's parts as a row of blocks.
-struct WatchedBlock {
-  unsigned part;  // of all heads
-  int first_row;  // of the part
-  bool of_values;
-
-  __device__ explicit WatchedBlock(unsigned block)
-      : part(blockIdx.x + block / kPartBlocks * gridDim.x),
-        first_row(static_cast<int>(block % (kPartBlocks / 2)) * kBlockRows),
-        of_values(block % kPartBlocks >= kPartBlocks / 2) {}
-};
-
-__device__ void send_for(const AttentionGuard& g, unsigned block, char* slot, streaming::Barrier* barrier) {
-  const WatchedBlock at(block);
-  const auto parts = static_cast<unsigned>(g.parts_a_head());
-  const int64_t begin = int64_t{at.part % parts} * kPartKeys + at.first_row;
-  const auto rows = static_cast<int>(max(int64_t{0}, min(int64_t{kBlockRows}, g.keys - begin)));
-  const unsigned row_bytes = static_cast<unsigned>(g.d) * sizeof(uint16_t);
-  const auto lane = static_cast<int>(threadIdx.x);
-  if (lane == 0) streaming::arrive_expecting(barrier, static_cast<unsigned>(rows) * row_bytes);
-  __syncwarp();
-  if (lane >= rows) return;
-  const uint16_t* from = (at.of_values ? g.v : g.k) + row_begin(g, at.part / parts, g.keys, begin + lane);
-  streaming::copy_in(slot + static_cast<unsigned>(lane) * row_bytes, from, row_bytes, barrier,
-                     streaming::policy_of(false));
-}
-
-template <bool kBf16>
-__device__ int first_bad_row(const AttentionGuard& g, unsigned block, const char* slot, int first) {
-  const WatchedBlock at(block);
-  const int64_t begin = int64_t{at.part % static_cast<unsigned>(g.parts_a_head())} * kPartKeys + at.first_row;
-  const auto rows = static_cast<int>(max(int64_t{0}, min(int64_t{kBlockRows}, g.keys - begin)));
-  const int units = g.d / kVector;
-  for (int unit = static_cast<int>(threadIdx.x); unit < rows * units; unit += kWarp) {
-    if (any_non_finite<kBf16>(reinterpret_cast<const uint4*>(slot)[unit]))
-      first = min(first, static_cast<int>(begin) + unit / units);
-  }
-  return first;
-}
-
-template <bool kBf16>
-__global__ void __maxnreg__(32) attention_guard_watch(const AttentionGuard g, int ring) {
-  extern __shared__ __align__(128) char slots[];
-  __shared__ streaming::Barrier barriers[kMostRing];
-  const auto parts = static_cast<unsigned>(g.parts());
-  const unsigned blocks = (parts - blockIdx.x + gridDim.x - 1) / gridDim.x * kPartBlocks;
-  const int slot_bytes = kBlockRows * g.d * static_cast<int>(sizeof(uint16_t));
-  if (threadIdx.x == 0) streaming::init_barriers(barriers, ring);
-  __syncthreads();
-  for (int slot = 0; slot < ring; ++slot) send_for(g, slot, slots + slot * slot_bytes, barriers + slot);
-  int first = kNoKey, slot = 0;
-  unsigned parity = 0;
-  for (unsigned block = 0; block < blocks; ++block) {
-    streaming::wait_for(barriers + slot, parity);
-    first = first_bad_row<kBf16>(g, block, slots + slot * slot_bytes, first);
-    __syncwarp();
-    if (block + ring < blocks) send_for(g, block + ring, slots + slot * slot_bytes, barriers + slot);
-    if (++slot == ring) {
-      slot = 0;
-      parity ^= 1;
-    }
-    if (block % kPartBlocks != kPartBlocks - 1) continue;
-    const int least = __reduce_min_sync(0xffffffffU, first);
-    if (threadIdx.x == 0) g.first_bad[WatchedBlock(block).part] = least;
-    first = kNoKey;
-  }
-}
-
 __global__ void __launch_bounds__(kThreads) attention_guard_patch(const AttentionGuard g) {
   __shared__ int shared_first;
   __shared__ bool is_bad[kPatchRows];
@@ -232,25 +156,6 @@ fulcrum_status enqueue_guard_scan(const AttentionGuard& g, cudaStream_t stream) 
   if (g.parts() > std::numeric_limits<int32_t>::max()) return too_many();
   g.is_bf16 ? scan<true>(g, stream) : scan<false>(g, stream);
   return launched("a look for NaN among keys and values");
-}
-
-bool guard_can_watch(const AttentionGuard& g) {
-  const int slot_bytes = kBlockRows * g.d * static_cast<int>(sizeof(uint16_t));
-  return device().major == 9 && is_aligned(g.k) && is_aligned(g.v) && g.d % kVector == 0 &&
-         2 * slot_bytes <= kRingBytes && g.parts() <= std::numeric_limits<int32_t>::max() / kPartBlocks;
-}
-
-fulcrum_status enqueue_guard_watch(const AttentionGuard& g, cudaStream_t stream) {
-  const int slot_bytes = kBlockRows * g.d * static_cast<int>(sizeof(uint16_t));
-  const int ring = kRingBytes / slot_bytes < kMostRing ? kRingBytes / slot_bytes : kMostRing;
-  const auto grid = static_cast<unsigned>(g.parts() < device().sms ? g.parts() : device().sms);
-  const auto bytes = static_cast<std::size_t>(ring * slot_bytes);
-  if (g.is_bf16) {
-    attention_guard_watch<true><<<grid, kWarp, bytes, stream>>>(g, ring);
-  } else {
-    attention_guard_watch<false><<<grid, kWarp, bytes, stream>>>(g, ring);
-  }
-  return launched("a look for NaN beside attention");
 }
 
 fulcrum_status enqueue_guard_patch(const AttentionGuard& g, cudaStream_t stream) {

@@ -26,13 +26,8 @@ struct AttentionGuard {
   constexpr int64_t parts() const { return batches * heads * parts_a_head(); }
 };
 
-/// Looks for NaN and Inf among keys and values, with all of the device. Needs nothing of the attention.
+/// Looks for NaN and Inf among keys and values. Needs nothing of the attention.
 fulcrum_status enqueue_guard_scan(const AttentionGuard& guard, cudaStream_t stream);
-
-/// The same by one warp a multiprocessor, small enough to fit beside an attention kernel that has the rest: the memory
-/// that such a kernel leaves idle carries it. Whether it fits shows only when both run.
-fulcrum_status enqueue_guard_watch(const AttentionGuard& guard, cudaStream_t stream);
-bool guard_can_watch(const AttentionGuard& guard);
 
 /// Behind a look at the keys and behind the attention: makes the rows NaN that see one. An Inf in a query shows in its
 /// statistics, since all its scores are then infinite.

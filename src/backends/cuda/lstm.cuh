@@ -31,8 +31,8 @@ struct Sequence {
   int64_t steps;
 };
 
-/// Ways to do it: by its shape; warps with one or two batch rows; warps with 4, 8 or 16; tiles; tensor cores.
-enum class Form { best, rows1, rows2, wide4, wide8, wide16, tiled, tensor };
+/// Ways to do it: by its shape; warps with one batch row, or with 4, 8 or 16; tiles; tensor cores.
+enum class Form { best, row, wide4, wide8, wide16, tiled, tensor };
 
 /// Enqueues `count` calls; defined with the kernels of lstm_cell.
 fulcrum_status enqueue_cell(const Cell& cell, Form form, void* stream, int64_t count);

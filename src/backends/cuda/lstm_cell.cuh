@@ -30,8 +30,8 @@ __device__ __forceinline__ void copy_quad(float* to_shared, const float* from, i
   }
 }
 
-/// Rounds of 32 terms: kLines lines of weights and kRows of values meet, each line `apart` rows of its matrix from the
-/// one before. Rows of the batch past the end are the last again.
+/// Rounds of 32 terms: kRows batch rows meet one gate of a unit, or all four (kLines). Rows past the end are the last
+/// again.
 template <bool kWhole, int kLines, int kRows>
 struct Rounds {
   const Cell& cell;
@@ -83,37 +83,34 @@ __device__ __forceinline__ int input_rounds_of(const Cell& cell) {
   return static_cast<int>((cell.inputs + 4 * kChains - 1) / (4 * kChains));
 }
 
-/// A few batch rows: lanes are the four gates of a unit and the eight chains. CTA b has unit block b % unit_blocks;
-/// `row_warps` of its warps take different rows, the others different units. Lanes ask for kBatch quads of each row at
-/// once. kWhole: rows are aligned and whole rounds of 32 terms, so that loads need no conditions, which would part them.
-template <bool kWhole, int kRows, int kBatch>
+/// One batch row a warp: lanes are the four gates of a unit and the eight chains. CTA b has unit block b % unit_blocks;
+/// `row_warps` of its warps take different rows, the others different units. Lanes ask for kBatch quads at once. kWhole:
+/// rows are aligned and whole rounds of 32 terms, so that loads need no conditions, which would part them.
+template <bool kWhole, int kBatch>
 __global__ void __launch_bounds__(kCtaWarps* kWarp, 2)
-    lstm_cell_rows(Cell cell, int row_warps, int64_t unit_blocks) {
+    lstm_cell_row(Cell cell, int row_warps, int64_t unit_blocks) {
   const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   const int chain = lane % kChains, gate = lane / kChains;
   const int64_t unit = blockIdx.x % unit_blocks * (kCtaWarps / row_warps) + warp / row_warps;
-  const int64_t row0 = (blockIdx.x / unit_blocks * row_warps + warp % row_warps) * kRows;
-  if (unit >= cell.hidden || row0 >= cell.batch) return;
+  const int64_t row = blockIdx.x / unit_blocks * row_warps + warp % row_warps;
+  if (unit >= cell.hidden || row >= cell.batch) return;
   const int64_t weight_row = gate * cell.hidden + unit;
   streaming::follow();
 
-  const int64_t row = row0 + chain / (kChains / kRows);  // whose sum this lane will have
-  const float before = row < cell.batch ? cell.c[row * cell.hidden + unit] : 0;
+  const float before = cell.c[row * cell.hidden + unit];
   const float bias = cell.bias[weight_row];
-  float sum[kRows] = {};
-  Rounds<kWhole, 1, kRows>{cell, weight_row, row0, chain, input_rounds_of(cell)}.template add_all<kBatch>(
-      sum);
-  add_chains<kRows>(sum, chain);
+  float sum[1] = {};
+  Rounds<kWhole, 1, 1>{cell, weight_row, row, chain, input_rounds_of(cell)}.template add_all<kBatch>(sum);
+  add_chains<1>(sum, chain);
   const Next next = next_of(sum[0] + bias, gate == kCellGate, chain, kChains, before);
-  if (row >= cell.batch || chain % (kChains / kRows) != 0) return;
-  if (gate == 0) cell.next_c[row * cell.hidden + unit] = next.c;
-  if (gate == 1) cell.next_h[row * cell.hidden + unit] = next.h;
+  if (lane == 0) cell.next_c[row * cell.hidden + unit] = next.c;
+  if (lane == kChains) cell.next_h[row * cell.hidden + unit] = next.h;
 }
 
 inline constexpr int kWideWarps = 4;
 
-/// More batch rows: a lane has all gates of kRows rows for one chain, and a warp four times the rows. A load serves four
-/// gates or four groups of rows, where above it serves but one. CTA b has unit block b % unit_blocks.
+/// More batch rows: a lane has all gates of kRows rows for one chain, and a warp four times the rows. A value serves four
+/// gates and a weight kRows rows, where above they serve but one. CTA b has unit block b % unit_blocks.
 template <bool kWhole, int kRows, int kBatch>
 __global__ void __launch_bounds__(kWideWarps* kWarp, 2)
     lstm_cell_wide(Cell cell, int row_warps, int64_t unit_blocks) {

@@ -91,14 +91,8 @@ struct Choice {
     }
   }
 
-  /// The best bound that any CTA has found for the thread's query.
-  __device__ __forceinline__ unsigned best_bound() const {
-    const std::int64_t query = query0 + threadIdx.x;
-    return threadIdx.x < kQueries && query < s.search.query_count ? __ldcg(s.bounds + query) : 0;
-  }
-
   /// New bounds from the maxima, shared with the CTAs of other rows. Barriers around it.
-  __device__ __forceinline__ void refresh(unsigned seen) {
+  __device__ __forceinline__ void refresh() {
     const int query = static_cast<int>(threadIdx.x);
     if (query >= kQueries) return;
     constexpr float kInfinity = INFINITY;
@@ -111,11 +105,8 @@ struct Choice {
     for (int i = 0; i < Tile::kMaxima; ++i) v[i] = state.maxima[i][query];
     float bound = kth_largest(v, s.search.k) - state.margin[query];
     if (bound == bound) {
-      if (order_of(bound) > seen) {
-        atomicMax(s.bounds + query0 + query, order_of(bound));
-      } else {
-        bound = score_of(seen);
-      }
+      const unsigned seen = atomicMax(s.bounds + query0 + query, order_of(bound));
+      if (seen != 0) bound = fmaxf(bound, score_of(seen));
     }
     state.bound[query] = bound;
   }
@@ -170,14 +161,13 @@ struct Choice {
     }
   }
 
-  /// `tile` counts the CTA's tiles from 0; `seen` is what best_bound() said when it began.
-  __device__ __forceinline__ void after_tile(Sums<kQueries>& sums, std::int64_t row0, std::int64_t tile,
-                                             unsigned seen) {
+  /// `tile` counts the CTA's tiles from 0.
+  __device__ __forceinline__ void after_tile(Sums<kQueries>& sums, std::int64_t row0, std::int64_t tile) {
     __syncthreads();
     scale(sums);
     if ((tile & (tile + 1)) == 0) {  // after 1, 2, 4, ... tiles
       __syncthreads();
-      refresh(seen);
+      refresh();
       __syncthreads();
     }
     append(sums, row0);
@@ -185,7 +175,7 @@ struct Choice {
     bool full = false;
     for (int query = threadIdx.x; query < kQueries; query += kTensorThreads) full |= is_full(query);
     if (__syncthreads_or(full)) {
-      refresh(seen);
+      refresh();
       __syncthreads();
       make_room();
       __syncthreads();
@@ -220,7 +210,6 @@ __global__ void __launch_bounds__(kTensorThreads, 2) find_candidates(TensorSearc
   for (std::int64_t tile = 0; tile < own_tiles; ++tile) {
     Sums<kQueries> sums = {};
     float row_square = 0, query_square = 0;
-    const unsigned seen = choice.best_bound();  // not needed before the tile is done
     for (std::int64_t slab = 0; slab < slabs; ++slab) {
       await_copies<Tile::kStages - 2>();
       __syncthreads();  // the slab is there for all, and nobody reads the one before it any more
@@ -234,7 +223,7 @@ __global__ void __launch_bounds__(kTensorThreads, 2) find_candidates(TensorSearc
     }
     const std::int64_t row0 = (chunk + tile * s.chunks) * kTileRows;
     choice.learn_lengths(row0, row_square, tile == 0, query_square);
-    choice.after_tile(sums, row0, tile, seen);
+    choice.after_tile(sums, row0, tile);
   }
   __syncthreads();
   for (int query = thread; query < kQueries; query += kTensorThreads)

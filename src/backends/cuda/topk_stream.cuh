@@ -31,12 +31,11 @@ struct Walk {
   __device__ std::int64_t wanted() const { return tile * kRows; }
 };
 
-/// Rows of a warp's first tile to L2 while the call before is still at work.
+/// The first row of a warp's first tile to L2 while the call before is still at work.
 template <bool kAligned>
-__device__ inline void fetch_first_rows(const Search& s, std::int64_t row, int lane) {
-  constexpr int kFetched = 2;
-  if (kAligned && lane < kFetched && row + lane < s.row_count && s.d <= 1 << 14)
-    streaming::fetch_ahead(s.rows + (row + lane) * s.d, static_cast<unsigned>(s.d) * 4);
+__device__ inline void fetch_first_row(const Search& s, std::int64_t row, int lane) {
+  if (kAligned && lane == 0 && row < s.row_count && s.d <= 1 << 14)
+    streaming::fetch_ahead(s.rows + row * s.d, static_cast<unsigned>(s.d) * 4);
 }
 
 /// The best keys of a warp for each of its queries. One query's live in registers, those of several in shared memory,
@@ -95,82 +94,39 @@ __device__ __forceinline__ void merge_shared(Key* shared, int lists, int list_st
   __syncthreads();
 }
 
-/// Offers keys number 32 `first` .. + 31, and so on in steps of 32 `step`, of `count`; four loads are on their way.
-template <class KeyAt>
-__device__ __forceinline__ void offer_many(WarpList& into, int count, int first, int step, int k, int lane,
-                                           const KeyAt& key_at) {
-  constexpr int kAhead = 4;
-  for (int base = first * 32; base < count; base += kAhead * step * 32) {
-    Key keys[kAhead];
-#pragma unroll
-    for (int i = 0; i < kAhead; ++i) {
-      const int at = base + i * step * 32 + lane;
-      keys[i] = at < count ? key_at(at) : 0;
-    }
-#pragma unroll
-    for (int i = 0; i < kAhead; ++i) into.offer(keys[i], k, lane);
-  }
-}
-
-/// The last CTA of a group: the lists of all CTAs. The best k keys lie in the k lists with the best first keys. A row
-/// names its list: tiles are dealt to the warps of the CTAs in turn.
-template <int kRows, int kQueries>
-__device__ __forceinline__ void merge_chunks(const Stream& s, Key* shared, Key* ranks, std::int64_t query,
-                                             int lane, int warp, int warps) {
-  const int k = s.search.k, chunks = static_cast<int>(s.chunks);
-  // Several warps share a query where there are enough.
-  const int sharing = warps > kQueries ? warps / kQueries : 1, teams = warps / sharing;
-  const int team = warp / sharing, part = warp % sharing;
-  for (int first = 0; first < kQueries; first += teams) {
-    const int j = first + team;
-    const bool has_query = j < kQueries && team < teams;
-    const Key* own = ranks + static_cast<std::int64_t>(j) * k * chunks;
-    Key* team_lists = shared + team * sharing * 32;
-    const bool few = chunks * k <= 64 * sharing;
-    WarpList best;
-    if (has_query)
-      offer_many(best, few ? chunks * k : chunks, part, sharing, k, lane,
-                 [&](int i) { return __ldcg(own + i); });
-    if (team < teams) team_lists[part * 32 + lane] = lane < k ? best.mine : 0;
-    merge_shared(shared, sharing, 1, teams, sharing, lane, warp, warps);
-    if (!few) {
-      best = WarpList{};
-      if (has_query) {
-        offer_many(best, k * k, part, sharing, k, lane, [&](int i) {
-          const Key head = team_lists[i / k];
-          const std::int64_t list = key_row(head) / kRows / warps % chunks;
-          return head == 0 ? 0 : __ldcg(own + i % k * chunks + list);
-        });
-      }
-      __syncthreads();
-      if (team < teams) team_lists[part * 32 + lane] = lane < k ? best.mine : 0;
-      merge_shared(shared, sharing, 1, teams, sharing, lane, warp, warps);
-    }
-    if (has_query && part == 0)
-      write_lane(team_lists[lane], k, lane, s.search.ids + (query + j) * k,
-                 s.search.scores + (query + j) * k);
-    __syncthreads();
-  }
-}
-
 /// The lists of a group of queries, which all warps have left in `shared`, over all warps and CTAs to the results.
-template <int kRows, int kQueries>
+template <int kQueries>
 __device__ __forceinline__ void finish_group(const Stream& s, Key* shared, std::int64_t group,
                                              std::int64_t chunk, std::int64_t query, int lane, int warp,
                                              int warps) {
   const int k = s.search.k;
   Key* ranks = s.lists + group * kQueries * k * s.chunks;
-  merge_shared(shared, warps, kQueries, kQueries, 1, lane, warp, warps);
+  __syncthreads();
   for (int j = warp; j < kQueries; j += warps) {
-    const Key mine = shared[j * 32 + lane];
+    WarpList best;
+    for (int i = 0; i < warps; ++i) best.merge_sorted(shared[(i * kQueries + j) * 32 + lane], k, lane);
     if (s.chunks > 1) {
-      store_ranks(mine, k, lane, ranks + j * k * s.chunks, s.chunks, chunk);
+      store_ranks(best.mine, k, lane, ranks + j * k * s.chunks, s.chunks, chunk);
     } else {
-      write_lane(mine, k, lane, s.search.ids + (query + j) * k, s.search.scores + (query + j) * k);
+      write_lane(best.mine, k, lane, s.search.ids + (query + j) * k, s.search.scores + (query + j) * k);
     }
   }
   if (s.chunks == 1 || !is_last_block(s.tickets + group, static_cast<unsigned>(s.chunks))) return;
-  merge_chunks<kRows, kQueries>(s, shared, ranks, query, lane, warp, warps);
+  // Several warps share a query where there are enough.
+  const int sharing = warps > kQueries ? warps / kQueries : 1;
+  for (int first = 0; first < kQueries; first += warps / sharing) {
+    const int j = first + warp / sharing, part = warp % sharing;
+    const bool has_query = j < kQueries && warp / sharing < warps / sharing;
+    WarpList best;
+    if (has_query) merge_ranks(best, ranks + j * k * s.chunks, s.chunks, part, sharing, k, lane);
+    shared[warp * 32 + lane] = lane < k ? best.mine : 0;
+    __syncthreads();
+    if (has_query && part == 0) {
+      for (int i = 1; i < sharing; ++i) best.merge_sorted(shared[(warp + i) * 32 + lane], k, lane);
+      write_lane(best.mine, k, lane, s.search.ids + (query + j) * k, s.search.scores + (query + j) * k);
+    }
+    __syncthreads();
+  }
 }
 
 /// CTA number b has queries of group b % groups and rows of chunk b / groups. A group that would pass the end moves back
@@ -184,7 +140,7 @@ __global__ void __launch_bounds__(kThreads, kQueries == 1 && kRows > 1 ? 3 : 2) 
   const std::int64_t group = blockIdx.x % s.groups, chunk = blockIdx.x / s.groups;
   const std::int64_t query = min(group * kQueries, s.search.query_count - kQueries);
   Walk<kRows> walk(s, chunk, warp, warps);
-  fetch_first_rows<kAligned>(s.search, walk.wanted(), lane);
+  fetch_first_row<kAligned>(s.search, walk.wanted(), lane);
   streaming::follow();
   const float* q = s.search.queries + query * s.search.d;
   float q_square = 0;
@@ -201,7 +157,7 @@ __global__ void __launch_bounds__(kThreads, kQueries == 1 && kRows > 1 ? 3 : 2) 
     lists.offer(lane < Tile::kPairs && mine >= wanted ? key_of(score, mine) : 0, k, lane);
   }
   lists.leave(k, lane);
-  finish_group<kRows, kQueries>(s, shared, group, chunk, query, lane, warp, warps);
+  finish_group<kQueries>(s, shared, group, chunk, query, lane, warp, warps);
 }
 
 /// Few rows: one CTA has all of them and its queries' keys in shared memory, sorted once they are all there.

@@ -94,24 +94,29 @@ struct Slots {
 template <int kLanes, bool kAligned>
 __device__ __forceinline__ float sum_dendrites(const Neurons& p, const Slots& slots) {
   constexpr int kGroups = kWarp / kLanes;
+  constexpr int kAtOnce = kLanes < 4 ? kLanes : 4;  // dendrites whose synapses are on their way
   const int lane = threadIdx.x % kWarp, part = lane / kGroups, group = lane % kGroups;
   float sum[kLanes] = {};
   for (int64_t first = 4 * part; first - 4 * part < p.synapses; first += 4 * kLanes) {
-    float4 in[kLanes], weights[kLanes];
 #pragma unroll
-    for (int i = 0; i < kLanes; ++i) {
-      const int slot = i * kGroups + group;
-      const int64_t at = slots.at(slot) * p.synapses + first;
-      const int64_t left = slots.exists(slot) ? p.synapses - first : 0;
-      in[i] = load_quad<kAligned>(p.in + at, left);
-      weights[i] = load_quad<kAligned>(p.weights + at, left);
-    }
+    for (int round = 0; round < kLanes; round += kAtOnce) {
+      float4 in[kAtOnce], weights[kAtOnce];
 #pragma unroll
-    for (int i = 0; i < kLanes; ++i) {
-      sum[i] = __fmaf_rn(in[i].x, weights[i].x, sum[i]);
-      sum[i] = __fmaf_rn(in[i].y, weights[i].y, sum[i]);
-      sum[i] = __fmaf_rn(in[i].z, weights[i].z, sum[i]);
-      sum[i] = __fmaf_rn(in[i].w, weights[i].w, sum[i]);
+      for (int i = 0; i < kAtOnce; ++i) {
+        const int slot = (round + i) * kGroups + group;
+        const int64_t at = slots.at(slot) * p.synapses + first;
+        const int64_t left = slots.exists(slot) ? p.synapses - first : 0;
+        in[i] = load_quad<kAligned>(p.in + at, left);
+        weights[i] = load_quad<kAligned>(p.weights + at, left);
+      }
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        float& to = sum[round + i];
+        to = __fmaf_rn(in[i].x, weights[i].x, to);
+        to = __fmaf_rn(in[i].y, weights[i].y, to);
+        to = __fmaf_rn(in[i].z, weights[i].z, to);
+        to = __fmaf_rn(in[i].w, weights[i].w, to);
+      }
     }
   }
   add_parts<kLanes>(sum, lane);
@@ -120,7 +125,7 @@ __device__ __forceinline__ float sum_dendrites(const Neurons& p, const Slots& sl
 
 /// A mean is added in fp64 over passes of 32 dendrites, so that its error does not grow with their number, then as a tree.
 template <int kLanes, bool kAligned>
-__global__ void __launch_bounds__(kMostWarps* kWarp, 4) dendritic_warps(Neurons p) {
+__global__ void __launch_bounds__(kMostWarps* kWarp, kLanes <= 4 ? 4 : 0) dendritic_warps(Neurons p) {
   const int lane = threadIdx.x % kWarp;
   const int64_t warp = static_cast<int64_t>(blockIdx.x) * (blockDim.x / kWarp) + threadIdx.x / kWarp;
   const int64_t neuron0 = warp * (kWarp >> p.slots_log2);
@@ -145,7 +150,8 @@ template <bool kAligned>
 auto kernel_for(int64_t synapses) {
   if (synapses <= 4) return dendritic_warps<1, kAligned>;
   if (synapses <= 8) return dendritic_warps<2, kAligned>;
-  return dendritic_warps<4, kAligned>;
+  if (synapses <= 16) return dendritic_warps<4, kAligned>;
+  return dendritic_warps<16, kAligned>;
 }
 
 fulcrum_status run(const fulcrum_args* a, void* stream, int64_t count) {

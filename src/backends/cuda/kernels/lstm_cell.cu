@@ -30,11 +30,9 @@ fulcrum_status enqueue_warps(WarpsKernel kernel, const Cell& cell, int rows, int
   return streaming::launch(kernel, shape, stream, count, cell, row_warps, unit_blocks);
 }
 
-template <int kRows, int kBatch>
-fulcrum_status enqueue_rows(const Cell& cell, void* stream, int64_t count) {
-  return enqueue_warps(
-      has_whole_rounds(cell) ? lstm_cell_rows<true, kRows, kBatch> : lstm_cell_rows<false, kRows, 2>, cell,
-      kRows, kCtaWarps, stream, count);
+fulcrum_status enqueue_row(const Cell& cell, void* stream, int64_t count) {
+  return enqueue_warps(has_whole_rounds(cell) ? lstm_cell_row<true, 8> : lstm_cell_row<false, 2>, cell, 1,
+                       kCtaWarps, stream, count);
 }
 
 template <int kRows, int kBatch>
@@ -80,11 +78,12 @@ bool takes_large_tiles(const Cell& cell) {
   return cell.batch > 32 && 4 * tiles_of(cell, 64) >= 3 * device().sms;
 }
 
-/// Tiles where they fill most of the device; else the most rows a warp that still give each multiprocessor four.
+/// Tiles where they fill most of the device; else the most rows a warp that still give each multiprocessor four. Never
+/// tensor cores: one batch row is twice as slow there, and bits must not depend on how many rows a call has.
 Form form_for(const Cell& cell) {
   const int64_t sms = device().sms;
   if (has_room_for_tiles() && cell.batch >= 24 && 4 * tiles_of(cell, 32) >= 3 * sms) return Form::tiled;
-  if (cell.batch <= 2) return cell.batch == 1 ? Form::rows1 : Form::rows2;
+  if (cell.batch == 1) return Form::row;
   const auto fills = [&](int64_t rows) {
     return 2 * cell.hidden * streaming::divide_up(cell.batch, rows) >= 7 * sms;
   };
@@ -96,10 +95,8 @@ Form form_for(const Cell& cell) {
 fulcrum_status enqueue_cell(const Cell& cell, Form form, void* stream, int64_t count) {
   if (cell.batch == 0) return done();
   switch (form == Form::best ? form_for(cell) : form) {
-    case Form::rows1:
-      return enqueue_rows<1, 8>(cell, stream, count);
-    case Form::rows2:
-      return enqueue_rows<2, 6>(cell, stream, count);
+    case Form::row:
+      return enqueue_row(cell, stream, count);
     case Form::wide4:
       return enqueue_wide<1, 6>(cell, stream, count);
     case Form::wide8:
@@ -151,13 +148,9 @@ fulcrum_kernel make(const char* variant, int (*supports)(const fulcrum_args*) = 
 
 std::span<const fulcrum_kernel> lstm_cell() {
   using lstm::Form;
-  static const fulcrum_kernel kernels[] = {make<Form::best>("default"),
-                                           make<Form::rows2>("rows2"),
-                                           make<Form::wide4>("wide4"),
-                                           make<Form::wide8>("wide8"),
-                                           make<Form::wide16>("wide16"),
-                                           make<Form::tiled>("tiled", has_room_for_tiles),
-                                           make<Form::tensor>("tensor", has_room_for_tiles)};
+  static const fulcrum_kernel kernels[] = {
+      make<Form::best>("default"), make<Form::wide8>("wide8"), make<Form::wide16>("wide16"),
+      make<Form::tiled>("tiled", has_room_for_tiles), make<Form::tensor>("tensor", has_room_for_tiles)};
   return kernels;
 }
 
