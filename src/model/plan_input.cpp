@@ -16,6 +16,14 @@ namespace {
 // A number that a suite gives is that system's word: not measured here.
 Doubtful said(double value) { return {value, value, value, true}; }
 
+// The precision that the op's own operands have: halves are computed in halves.
+std::string precision_of(std::string_view op, const Shape& shape) {
+  const auto known = ops::find(op);
+  const auto completed = known.ok() ? ops::complete(**known, shape) : Result<Shape>(shape);
+  const DType dtype = completed.ok() ? completed->dtype : shape.dtype;
+  return dtype == DType::f16 ? "fp16" : dtype == DType::bf16 ? "bf16" : "fp32";
+}
+
 }  // namespace
 
 Result<PlanInput> plan_input_of(const Suite& suite) {
@@ -38,6 +46,7 @@ Result<PlanInput> plan_input_of(const Suite& suite) {
     item.name = row.name;
     item.op = row.op;
     FULCRUM_TRY(item.shape, parse_shape(row.shape));
+    item.precision = precision_of(row.op, item.shape);
     // Without shares every row counts alike, and the plan says that this is assumed.
     item.share = said(with_share > 0 ? row.share.value_or(0) : 1.0 / static_cast<double>(ops));
     item.frequency = said(row.frequency.value_or(1));

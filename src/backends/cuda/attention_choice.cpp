@@ -77,8 +77,7 @@ class Operands {
 };
 
 /// The first way unless another is faster by more than what timing is off: results of equal ways may differ in bits.
-Route fastest(const fulcrum_args& args, Element element, const std::vector<Route>& routes) {
-  constexpr int kPasses = 2;
+Route fastest(const fulcrum_args& args, Element element, const std::vector<Route>& routes, int passes) {
   constexpr float kGain = 0.95F;
   cudaStream_t stream = stream_of(nullptr);
   Operands operands(args, element);
@@ -90,7 +89,7 @@ Route fastest(const fulcrum_args& args, Element element, const std::vector<Route
   (void)operands.milliseconds(routes.front(), trial,
                               stream);  // so that the first is not timed on idle clocks
   std::vector<float> least(routes.size(), std::numeric_limits<float>::infinity());
-  for (int pass = 0; pass < kPasses; ++pass) {
+  for (int pass = 0; pass < passes; ++pass) {
     for (std::size_t i = 0; i < routes.size(); ++i) {
       const bool is_hopeless = pass > 0 && least[i] > 1.5F * *std::min_element(least.begin(), least.end());
       if (!is_hopeless) least[i] = std::min(least[i], operands.milliseconds(routes[i], trial, stream));
@@ -111,7 +110,7 @@ Route choose(const fulcrum_args& args, Element element) {
   const Route own = split ? Route{Way::split, tiling_for(call)} : Route{Way::flash, {}};
   const double flops = flops_of(call);
   const bool is_short = flops < kSurelyShort;
-  if (is_short && !split) return own;
+  if (flops == 0 || (is_short && !split)) return own;
   const bool dnn = !is_short && is_aligned(call) && dnn_attention_supports(&args, name_of(element));
   if (flops > kSurelyLong) return Route{dnn ? Way::dnn : Way::flash, {}};
 
@@ -130,7 +129,7 @@ Route choose(const fulcrum_args& args, Element element) {
   const std::lock_guard lock(mutex);  // one trial at a time: two would time each other
   const auto found = known.find(key);
   if (found != known.end()) return found->second;
-  return known[key] = fastest(args, element, routes);
+  return known[key] = fastest(args, element, routes, is_short ? 1 : 2);
 }
 
 }  // namespace fulcrum::backends::cuda::attention

@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(kExactThreads, 2)
   static_assert(kQueries <= kExactWarps);
   using Shared = Queues<kRows, kQueries>;
   constexpr int kLanesEach = kWarp / (kRows * kQueries);
-  constexpr int kManyLists = 64;  // to be merged by all warps together
+  constexpr int kManyLists = 64;  // of few queries: to be merged by all warps together
   extern __shared__ float4 queries[];
   __shared__ Shared queues;
   __shared__ Key merged[kExactWarps * kWarp];
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(kExactThreads, 2)
   }
   if (mine) topk::store_ranks(list.mine, search.k, lane, ranks_of(first_query + warp), lists, split);
   if (!topk::is_last_block(search.tickets + block, static_cast<unsigned>(search.splits))) return;
-  if (lists < kManyLists) {
+  if (kQueries >= kExactWarps / 2 || lists < kManyLists) {
     topk::WarpList all;
     if (!mine) return;
     topk::merge_ranks(all, ranks_of(first_query + warp), lists, 0, 1, search.k, lane);

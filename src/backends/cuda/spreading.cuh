@@ -198,37 +198,69 @@ struct Spreader {
     return activations()[position_of(slice)];
   }
 
-  /// What `source` passed on; 0 for none.
-  __device__ __forceinline__ float value(const float* from, std::int32_t source) const {
+  /// Whether the value of `source` has to be fetched; -1 has none.
+  __device__ __forceinline__ bool is_wanted(std::int32_t source) const {
     if constexpr (kLook == Look::bits || kLook == Look::hot) {
-      float found = 0.0F;
-      if (kLook == Look::hot && static_cast<std::uint32_t>(source) < static_cast<std::uint32_t>(at.hot)) {
-        found = in_shared<const float>(at.view)[source];
-      } else if (source >= 0 &&
-                 (in_shared<const std::uint32_t>(at.bits)[source >> 5] >> (source & 31) & 1u)) {
-        found = from[source];
-      }
-      return found;
+      const std::uint32_t word = in_shared<const std::uint32_t>(at.bits)[source >= 0 ? source >> 5 : 0];
+      return source >= at.hot && (word >> (source & 31) & 1u);
     }
-    return source >= 0 ? from[source] : 0.0F;
+    return source >= 0;
   }
 
-  /// All terms of a tile into shared memory, with all values asked for at once: the work is even, however long rows are.
-  __device__ void fetch(const Tile& tile, const float* from, float* terms) const {
-    constexpr int kCount = kTileEdges / kThreads;
+  /// Terms of up to kCount * kThreads edges into shared memory: sources, then bits, then values, all at once each, so
+  /// that a thread waits three times and not for every edge. The work is even, however long rows are.
+  template <int kCount>
+  __device__ __forceinline__ void fetch(const Tile& tile, const float* from, float* terms) const {
     const std::int32_t* sources = sources_of(tile);
     const float* weights = weights_of(tile);
+    std::int32_t source[kCount];
     float found[kCount];
+    bool wanted[kCount];
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
       const int e = static_cast<int>(threadIdx.x) + i * kThreads;
-      found[i] = e < tile.edges ? value(from, sources[e]) : 0.0F;
+      source[i] = e < tile.edges ? sources[e] : -1;
+    }
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) wanted[i] = is_wanted(source[i]);
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      found[i] = 0.0F;
+      if (wanted[i]) found[i] = from[source[i]];
+      if (kLook == Look::hot && source[i] >= 0 && source[i] < at.hot) {
+        found[i] = in_shared<const float>(at.view)[source[i]];
+      }
     }
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
       const int e = static_cast<int>(threadIdx.x) + i * kThreads;
       if (e < tile.edges) terms[e] = weights[e] * found[i];
     }
+  }
+  __device__ void fetch(const Tile& tile, const float* from, float* terms) const {
+    constexpr int kMost = kTileEdges / kThreads, kFew = 6;
+    if (tile.edges <= kFew * kThreads) {
+      fetch<kFew>(tile, from, terms);
+    } else {
+      fetch<kMost>(tile, from, terms);
+    }
+  }
+
+  /// Every 32nd of `count` terms from the first on, added in order; asked for kChunk at a time. Zeros change no sum.
+  template <int kChunk>
+  __device__ __forceinline__ float add_up(const float* terms, int count) const {
+    float sum = 0.0F;
+#pragma unroll 1
+    for (int first_term = 0; first_term < count; first_term += kChunk) {
+      float term[kChunk];
+#pragma unroll
+      for (int i = 0; i < kChunk; ++i) {
+        term[i] = first_term + i < count ? terms[(first_term + i) * kLanes] : 0.0F;
+      }
+#pragma unroll
+      for (int i = 0; i < kChunk; ++i) sum = sum + term[i];
+    }
+    return sum;
   }
 
   /// A node's new state; returns whether it passes something on.
@@ -260,9 +292,7 @@ struct Spreader {
       const float* mine = terms + slice.at + lane;
       float& kept = activation_of(tile.first_slice + i);
       const float activation = kept;
-      float sum = 0.0F;
-#pragma unroll 8
-      for (int step = 0; step < slice.steps; ++step) sum = sum + mine[step * kLanes];
+      const float sum = add_up<8>(mine, slice.steps);
       const std::int32_t position = position_of(tile.first_slice + i);
       mark(position, settle(position, sum, activation, kept, to, last), bits, last);
     }
@@ -294,11 +324,10 @@ struct Spreader {
       float my_sum = 0.0F;
 #pragma unroll 1
       for (int j = 0; j < kLanes && base + j * kWarps < tile.segments; ++j) {
-        const float* from = terms + __shfl_sync(0xFFFFFFFFu, mine.at, j);
+        const float* from = terms + __shfl_sync(0xFFFFFFFFu, mine.at, j) + lane;
         const int edges = __shfl_sync(0xFFFFFFFFu, mine.edges, j);
-        float sum = 0.0F;
-#pragma unroll 16
-        for (int e = lane; e < edges; e += kLanes) sum = sum + from[e];
+        float sum = add_up<16>(from, (edges - lane + kLanes - 1) / kLanes);
+        __syncwarp();
 #pragma unroll
         for (int half = kLanes / 2; half > 0; half /= 2) {
           sum = sum + __shfl_down_sync(0xFFFFFFFFu, sum, half);
@@ -359,14 +388,17 @@ struct Spreader {
     }
   }
 
-  /// CTAs begin at different places: all of them read the same.
+  /// What other CTAs wrote, on its way into shared memory. CTAs begin at different places: all of them read the same.
   __device__ void copy_in(const void* from, int words, int to) const {
     const int pieces = words / 4;
     const int turn = static_cast<int>(blockIdx.x) * pieces / static_cast<int>(gridDim.x);
-#pragma unroll 4
+    const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared + to));
     for (int i = threadIdx.x; i < pieces; i += kThreads) {
       const int piece = i + turn < pieces ? i + turn : i + turn - pieces;
-      in_shared<uint4>(to)[piece] = static_cast<const uint4*>(from)[piece];
+      asm volatile(
+          "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address + static_cast<std::uint32_t>(piece) * 16),
+          "l"(static_cast<const uint4*>(from) + piece)
+          : "memory");
     }
   }
   /// Everybody's values, or some of them and the bits of all, into shared memory.
@@ -378,6 +410,7 @@ struct Spreader {
       copy_in(s.bits[parity & 1], static_cast<int>(g.positions / kLanes), at.bits);
       if constexpr (kLook == Look::hot) copy_in(values(parity), at.hot, at.view);
     }
+    asm volatile("cp.async.wait_all;" ::: "memory");
     __syncthreads();
     return kLook == Look::whole ? in_shared<const float>(at.view) : values(parity);
   }

@@ -111,6 +111,31 @@ struct Choice {
     state.bound[query] = bound;
   }
 
+  /// A few queries: a warp has few candidates at a time, and each finds its own place.
+  __device__ __forceinline__ void append_few(const Sums<kQueries>& sums, std::int64_t row0) {
+    const int row = warp / Tile::kWarpsAlong * Tile::kWarpRows + (lane >> 2);
+    const int query = warp % Tile::kWarpsAlong * Tile::kWarpQueries + (lane & 3) * 2;
+    Candidate* own_candidates = s.candidates + place(0) * kCandidates;
+    const int rows_left = static_cast<int>(min(s.search.row_count - row0, std::int64_t{kTileRows}));
+#pragma unroll
+    for (int j = 0; j < Tile::kAlong; ++j) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        const int column = query + j * 8 + e;
+        const float bound = state.bound[column];
+#pragma unroll
+        for (int site = 0; site < 2 * Tile::kDown; ++site) {
+          const float product = sums[site / 2][j][site % 2 * 2 + e];
+          const int own = row + site * 8;
+          if (!(product < bound) && own < rows_left) {
+            const int slot = atomicAdd(state.count + column, 1);
+            if (slot < kCandidates)
+              own_candidates[column * kCandidates + slot] = {product, static_cast<std::int32_t>(row0) + own};
+          }
+        }
+      }
+    }
+  }
   __device__ __forceinline__ void append(const Sums<kQueries>& sums, std::int64_t row0) {
     const int row = warp / Tile::kWarpsAlong * Tile::kWarpRows + (lane >> 2);
     const int query = warp % Tile::kWarpsAlong * Tile::kWarpQueries + (lane & 3) * 2;
@@ -170,7 +195,11 @@ struct Choice {
       refresh();
       __syncthreads();
     }
-    append(sums, row0);
+    if constexpr (kQueries == 16) {
+      append_few(sums, row0);
+    } else {
+      append(sums, row0);
+    }
     __syncthreads();
     bool full = false;
     for (int query = threadIdx.x; query < kQueries; query += kTensorThreads) full |= is_full(query);

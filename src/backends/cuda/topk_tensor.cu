@@ -90,8 +90,10 @@ TensorShape tensor_shape(const Search& s, int terms) {
   if (!s.aligned || s.k > 16 || queries <= 64 || streaming::divide_up(queries, 128) * row_tiles < slots)
     shape.queries = 64;
   if (s.aligned && queries <= 32) shape.queries = 16;
-  shape.wide =
-      shape.terms == 1 && s.k <= kWideMostK && queries >= kWideLeast && streaming::can_follow(nullptr) != 0;
+  // A wide tile pays where every SM has several.
+  const bool enough = streaming::divide_up(queries, kWideQueries) * row_tiles >= 2 * device().sms;
+  shape.wide = enough && shape.terms == 1 && s.k <= kWideMostK && queries >= kWideLeast &&
+               streaming::can_follow(nullptr) != 0;
   if (shape.wide) shape.queries = kWideQueries;
   shape.query_tiles = streaming::divide_up(queries, shape.queries);
   shape.chunks = std::clamp<std::int64_t>((shape.wide ? slots / 2 : slots) / shape.query_tiles, 1, row_tiles);

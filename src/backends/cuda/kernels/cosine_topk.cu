@@ -21,7 +21,7 @@ enum Dim { kQ, kN, kD, kK };
 enum class Way { fastest, stream, tensor };
 
 /// A pass over the rows for every few queries is cheaper below these: products on tensor cores need a launch more.
-constexpr std::int64_t kTensorQueries = 9, kTensorPairs = 500'000;
+constexpr std::int64_t kTensorQueries = 9, kTensorPairs = 100'000;
 constexpr double kTensorFlops = 0.4;  // 3 x f32's peak / tf32's, on an H200
 
 Search search_of(const fulcrum_args& a) {
