@@ -36,14 +36,14 @@ list(FILTER cuda_sources EXCLUDE REGEX "_90a\\.cu$")
 add_library(fulcrum_cuda_90a OBJECT ${cuda_90a_sources})
 set_target_properties(fulcrum_cuda_90a PROPERTIES CUDA_ARCHITECTURES 90a-real)
 add_library(fulcrum_cuda MODULE ${cuda_sources} $<TARGET_OBJECTS:fulcrum_cuda_90a>)
-# The flags of the project that nvcc does not know go to the host compiler alone; -fmad=false is -ffp-contract=off of
-# the device: a fused result is asked for by name and only there.
 foreach(target fulcrum_cuda fulcrum_cuda_90a)
   target_include_directories(${target} PRIVATE src include ${PROJECT_BINARY_DIR}/include)
   target_include_directories(${target} SYSTEM PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
   set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
                         POSITION_INDEPENDENT_CODE ON)
 endforeach()
+# The flags of the project that nvcc does not know go to the host compiler alone; -fmad=false is -ffp-contract=off of
+# the device: a fused result is asked for by name and only there.
 set_property(TARGET fulcrum_cuda fulcrum_cuda_90a PROPERTY COMPILE_OPTIONS
   "$<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off;-Wall;-Wextra;-Wno-missing-field-initializers>"
   "$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-Xcompiler=-ffp-contract=off,-Wall,-Wextra,-Wno-missing-field-initializers,-Wno-pedantic;--expt-relaxed-constexpr>")

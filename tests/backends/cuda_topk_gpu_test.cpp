@@ -232,8 +232,6 @@ TEST_F(CudaTopk, VariantsAgreeInEveryBitOnInputsThatDefeatFilters) {
 TEST_F(CudaTopk, VariantsAgreeOnManyRows) {
   for (const Case& c : {Case{260, 36000, 16, 10}, Case{70, 70000, 10, 7}, Case{16, 70000, 12, 32}}) {
     for (const Trap& trap : kTraps) {
-      const std::string_view name = trap.name;
-      if (name != "random" && name != "ascending" && name != "duplicates" && name != "few numbers") continue;
       std::vector<float> q = values(c.queries * c.d, 0), t = values(c.rows * c.d, 1);
       trap.change(c, q, t);
       const fulcrum_args args = args_of(c, q, t, 0);
@@ -241,10 +239,10 @@ TEST_F(CudaTopk, VariantsAgreeOnManyRows) {
       for (const fulcrum_kernel* kernel : kernels_) {
         Results got = run(*kernel, args);
         if (expected.ids.empty()) {
-          ASSERT_EQ(verdict(c, q, t, nullptr, false, got), "") << name << " Q=" << c.queries;
+          ASSERT_EQ(verdict(c, q, t, nullptr, false, got), "") << trap.name << " Q=" << c.queries;
           expected = got;
         }
-        ASSERT_TRUE(same(got, expected)) << name << " " << kernel->variant << " Q=" << c.queries;
+        ASSERT_TRUE(same(got, expected)) << trap.name << " " << kernel->variant << " Q=" << c.queries;
       }
       release();
     }

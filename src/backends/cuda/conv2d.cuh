@@ -191,6 +191,49 @@ __global__ void __launch_bounds__(256, kPerSm) conv_rows(Conv c, int rows, Note 
   note.end();
 }
 
+/// The same for kernels of 3 x 3 and few rows of a warp: all loads go out before the first is used.
+template <int kRows, class Note>
+__global__ void __launch_bounds__(128, kRows > 4 ? 5 : 7) conv_block(Conv c, Note note) {
+  constexpr int kSize = 3, kInputs = kRows + kSize - 1;
+  follow();
+  note.begin(c);
+  const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+  const Place at = place_of(c, kColumns, static_cast<int>(blockDim.x) / kWarp * kRows);
+  const WarpRows r(c, at.row + warp * kRows, kRows);
+  const std::int64_t column = at.column + 4 * lane;
+  const bool inside = column<c.w, has_left = column> 0, has_right = column + 4 < c.w;
+  const bool has_beside = (lane == 0 && has_left) || (lane == kWarp - 1 && has_right);
+  const float* from = c.x + (at.image * c.h + r.top) * c.w + column;
+  float weight[kSize * kSize];
+#pragma unroll
+  for (int t = 0; t < kSize * kSize; ++t) weight[t] = c.k[t];
+  Strip<1> strip[kInputs];
+#pragma unroll
+  for (int q = 0; q < kInputs; ++q) {
+    strip[q].load(from + q * c.w, inside && r.has(q), has_beside, lane > 0 ? 4 : -1);
+  }
+  float partial[kSize - 1][4] = {};
+  float* to = c.y + (at.image * c.ho + r.first) * c.wo + column;
+  const auto counts = [&](int o, int j) { return o + j < 1 ? has_left : o + j > 4 ? has_right : true; };
+#pragma unroll
+  for (int q = 0; q < kInputs; ++q) {
+    float complete[4];
+    if (r.has(q)) {  // the same for all lanes
+      float v[6];
+      strip[q].spread(v, lane);
+      add_row<kSize>([&](int o, int j) { return v[o + j]; }, counts, weight, partial, complete);
+    } else {
+      skip_row<kSize>(partial, complete);
+    }
+    if (q < kSize - 1 || q >= r.count + kSize - 1 || !inside) continue;
+    *reinterpret_cast<float4*>(to + (q - kSize + 1) * c.wo) =
+        make_float4(complete[0], complete[1], complete[2], complete[3]);
+#pragma unroll
+    for (int o = 0; o < 4; ++o) note.take(complete[o]);
+  }
+  note.end();
+}
+
 /// The same without a wish for alignment or padding: a lane's four outputs lie 32 apart, and each reads its own pixels.
 template <int kSize, class Note>
 __global__ void __launch_bounds__(256, kSize == 3 ? 3 : 2) conv_loose(Conv c, int rows, Note note) {
@@ -331,7 +374,7 @@ __global__ void __launch_bounds__(kTileThreads) conv_tiles(Conv c, Note note) {
 
 /// How the rows form is cut: rows of a warp and warps of a CTA. Small images get as many CTAs as they can fill.
 struct RowShape {
-  int rows, warps, ahead = 2;
+  int rows, warps;
 };
 
 inline bool is_aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }
@@ -347,19 +390,16 @@ inline bool fits_rows(const Conv& c) {
 
 inline RowShape row_shape(const Conv& c) {
   const std::int64_t strips = divide_up(c.wo, kColumns) * c.batch * c.ho, sms = device().sms;
-  if (strips >= 512 * sms) return RowShape{16, 8};
-  if (strips >= 128 * sms) return RowShape{8, 8};
-  if (strips >= 32 * sms) return RowShape{4, 8};
+  if (strips >= 32 * sms) return RowShape{c.kh > 3 ? 8 : 4, 4};
   return strips >= 16 * sms ? RowShape{2, 4} : RowShape{1, 4};
 }
 
-template <int kSize, int kAhead, class Note>
-fulcrum_status launch_rows(const Conv& c, const RowShape& s, bool overlaps, const Note& note, void* stream,
-                           std::int64_t count) {
+template <class Note, class... More>
+fulcrum_status launch_form(void (*kernel)(Conv, More...), const Conv& c, const RowShape& s, bool overlaps,
+                           void* stream, std::int64_t count, const More&... more) {
   const std::int64_t ctas = divide_up(c.wo, kColumns) * divide_up(c.ho, s.warps * s.rows) * c.batch;
   const streaming::Launch shape{ctas, s.warps * kWarp, overlaps && streaming::can_follow(nullptr) != 0};
-  constexpr int kPerSm = kSize == 3 ? 3 : 2;
-  return streaming::launch(conv_rows<kSize, kAhead, kPerSm, Note>, shape, stream, count, c, s.rows, note);
+  return streaming::launch(kernel, shape, stream, count, c, more...);
 }
 
 /// `chosen`: rows 0: by the shape.
@@ -367,19 +407,22 @@ template <class Note>
 fulcrum_status enqueue_rows(const Conv& c, RowShape chosen, bool overlaps, const Note& note, void* stream,
                             std::int64_t count) {
   const RowShape s = chosen.rows > 0 ? chosen : row_shape(c);
-  if (c.kh == 3 && s.ahead == 4) return launch_rows<3, 4>(c, s, overlaps, note, stream, count);
-  if (c.kh == 3) return launch_rows<3, 2>(c, s, overlaps, note, stream, count);
-  return c.kh == 5 ? launch_rows<5, 2>(c, s, overlaps, note, stream, count)
-                   : launch_rows<7, 2>(c, s, overlaps, note, stream, count);
+  if (c.kh == 3) {
+    const auto kernel = s.rows == 8   ? conv_block<8, Note>
+                        : s.rows == 4 ? conv_block<4, Note>
+                        : s.rows == 2 ? conv_block<2, Note>
+                                      : conv_block<1, Note>;
+    return launch_form<Note>(kernel, c, s, overlaps, stream, count, note);
+  }
+  const auto kernel = c.kh == 5 ? conv_rows<5, 2, 2, Note> : conv_rows<7, 2, 2, Note>;
+  return launch_form<Note>(kernel, c, s, overlaps, stream, count, s.rows, note);
 }
 
 template <int kSize, class Note>
 fulcrum_status launch_loose(const Conv& c, bool overlaps, const Note& note, void* stream,
                             std::int64_t count) {
   const RowShape s = row_shape(c);
-  const std::int64_t ctas = divide_up(c.wo, kColumns) * divide_up(c.ho, s.warps * s.rows) * c.batch;
-  const streaming::Launch shape{ctas, s.warps * kWarp, overlaps && streaming::can_follow(nullptr) != 0};
-  return streaming::launch(conv_loose<kSize, Note>, shape, stream, count, c, s.rows, note);
+  return launch_form<Note>(conv_loose<kSize, Note>, c, s, overlaps, stream, count, s.rows, note);
 }
 
 /// `count` calls of strides 1 and a batch that is not empty.

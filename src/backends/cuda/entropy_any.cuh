@@ -47,7 +47,7 @@ __device__ __forceinline__ unsigned slide_any(const Image& image, const Bins& bi
   const bool own = lane >= strip.own_first && lane < strip.own_last && column >= 0 && column < image.w;
   AnyWindow windows{.memory = memory, .table = table};
   unsigned clamped = 0;
-  std::int64_t last_nan = -1;
+  std::int64_t last_nan = -window - 1;  // above every window
 #pragma unroll 1
   for (std::int64_t row = max(top, std::int64_t{0}); row < bottom; ++row) {
     const std::int64_t leaving = row - window;

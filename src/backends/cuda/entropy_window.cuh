@@ -360,7 +360,7 @@ __device__ __forceinline__ unsigned slide_strip(const Source& image, const Bins&
   }
   const int seen = strip.column - Shape::kHalf;
   const bool whole = seen >= 0 && seen + Shape::kLine <= w;  // the same for all lanes
-  int last_nan = -1, slot = begin - top;
+  int last_nan = -kW - 1, slot = begin - top;                // above every window
   unsigned clamped = 0;
 #pragma unroll 1
   for (int row = begin; row < bottom; ++row) {

@@ -98,8 +98,15 @@ __global__ void __launch_bounds__(kExactThreads, 2)
   streaming::follow();
   const std::int64_t block = blockIdx.x / search.splits, first_query = block * kQueries;
   const int split = static_cast<int>(blockIdx.x % search.splits);
-  for (int q = warp; q < kQueries;
-       q += kExactWarps) {  // past the end: the last one again, which nobody writes
+  if (search.marks) {  // the same for all CTAs of the block
+    bool wanted = false;
+    for (int q = 0; q < kQueries && first_query + q < search.count; ++q) {
+      wanted |= search.marks[first_query + q] != 0;
+    }
+    if (!wanted) return;
+  }
+  // Past the end: the last one again, which nobody writes.
+  for (int q = warp; q < kQueries; q += kExactWarps) {
     const std::int64_t number = min(first_query + q, search.count - 1);
     load_query(v, search.queries + number * v.dimension, reinterpret_cast<float*>(queries) + q * v.stride,
                lane);
@@ -142,17 +149,19 @@ __global__ void __launch_bounds__(kExactThreads, 2)
   if (mine) topk::store_ranks(list.mine, search.k, lane, ranks_of(first_query + warp), lists, split);
   if (!topk::is_last_block(search.tickets + block, static_cast<unsigned>(search.splits))) return;
   if (kQueries >= kExactWarps / 2 || lists < kManyLists) {
-    topk::WarpList all;
     if (!mine) return;
+    topk::WarpList all;
     topk::merge_ranks(all, ranks_of(first_query + warp), lists, 0, 1, search.k, lane);
     write_results(search, first_query + warp, all.mine, lane);
     return;
   }
-  for (int q = 0; q < kQueries && first_query + q < search.count; ++q) {
-    topk::WarpList all;
-    topk::merge_ranks(all, ranks_of(first_query + q), lists, warp, kExactWarps, search.k, lane);
-    topk::merge_block(all, merged, search.k, lane, warp, kExactWarps);
-    if (warp == 0) write_results(search, first_query + q, all.mine, lane);
+  if constexpr (kQueries < kExactWarps / 2) {
+    for (int q = 0; q < kQueries && first_query + q < search.count; ++q) {
+      topk::WarpList all;
+      topk::merge_ranks(all, ranks_of(first_query + q), lists, warp, kExactWarps, search.k, lane);
+      topk::merge_block(all, merged, search.k, lane, warp, kExactWarps);
+      if (warp == 0) write_results(search, first_query + q, all.mine, lane);
+    }
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// attention on the device, in f16 and bf16: the best way for the shape ("default", "bf16"), our two kernels by name
-// ("split...", "flash..."), and cuDNN's ("cudnn...").
+// attention on the device, in f16 and bf16: the best way for the shape ("default", "bf16"), our kernels by name
+// ("split...", "staged...", "flash..."), and cuDNN's ("cudnn...").
 #include <cstring>
 #include <memory>
 #include <span>
@@ -32,11 +32,17 @@ struct Plan {
   }
 };
 
+attention::Tiling staged_tiling(int d) {
+  return {.tiles = d == 64 ? 2 : 1, .step = 32, .row_warps = 1, .key_warps = 8, .cluster = 1, .staged = true};
+}
+
 fulcrum_status plan(const fulcrum_kernel* self, const fulcrum_args* args, void** into) {
   auto plan = std::make_unique<Plan>();
   plan->element = std::strcmp(self->dtype, "f16") == 0 ? Element::f16 : Element::bf16;
   const attention::Call call = attention::call_of(*args);
-  if (std::strncmp(self->variant, "split", 5) == 0) {
+  if (std::strncmp(self->variant, "staged", 6) == 0) {
+    if (attention::split_takes(call)) plan->route = {Way::split, staged_tiling(call.d)};
+  } else if (std::strncmp(self->variant, "split", 5) == 0) {
     if (attention::split_takes(call)) plan->route = {Way::split, attention::tiling_for(call)};
   } else if (std::strncmp(self->variant, "flash", 5) != 0) {
     plan->route = attention::choose(*args, plan->element);
@@ -63,6 +69,11 @@ fulcrum_status run(const fulcrum_args* args, void* stream, int64_t count) {
 
 int has_split(const fulcrum_args* args) { return args->dim[4] == 64 || args->dim[4] == 128; }
 
+int has_staged(const fulcrum_args* args) {
+  return available() && has_split(args) &&
+         attention::staged_takes(attention::call_of(*args), staged_tiling(static_cast<int>(args->dim[4])));
+}
+
 fulcrum_kernel entry(const char* variant, Element element, int (*supports)(const fulcrum_args*)) {
   const bool f16 = element == Element::f16;
   return fulcrum_kernel{.variant = variant,
@@ -77,9 +88,10 @@ fulcrum_kernel entry(const char* variant, Element element, int (*supports)(const
 
 std::vector<fulcrum_kernel> all() {
   std::vector<fulcrum_kernel> kernels = {
-      entry("default", Element::f16, nullptr), entry("bf16", Element::bf16, nullptr),
-      entry("split", Element::f16, has_split), entry("split_bf16", Element::bf16, has_split),
-      entry("flash", Element::f16, nullptr),   entry("flash_bf16", Element::bf16, nullptr)};
+      entry("default", Element::f16, nullptr),   entry("bf16", Element::bf16, nullptr),
+      entry("split", Element::f16, has_split),   entry("split_bf16", Element::bf16, has_split),
+      entry("staged", Element::f16, has_staged), entry("staged_bf16", Element::bf16, has_staged),
+      entry("flash", Element::f16, nullptr),     entry("flash_bf16", Element::bf16, nullptr)};
   for (fulcrum_kernel kernel : dnn_attention_kernels()) {
     // One name, one kernel.
     if (std::strcmp(kernel.variant, "cudnn") == 0 && std::strcmp(kernel.dtype, "bf16") == 0)

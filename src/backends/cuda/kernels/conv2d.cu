@@ -73,11 +73,11 @@ fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
 }
 
 /// Rows of a warp fixed; what does not fit the rows form goes the usual way.
-template <int kRows, int kWarps, int kAhead = 2>
+template <int kRows, int kWarps>
 fulcrum_status run_rows(const fulcrum_args* a, void* stream, std::int64_t count) {
   const Conv c = conv_of(*a);
   if (c.batch == 0 || !fits_rows(c)) return run<true>(a, stream, count);
-  return enqueue_rows(c, RowShape{kRows, kWarps, kAhead}, true, NoNote{}, stream, count);
+  return enqueue_rows(c, RowShape{kRows, kWarps}, true, NoNote{}, stream, count);
 }
 
 template <auto kEntry>
@@ -92,15 +92,9 @@ fulcrum_kernel make_kernel(const char* variant, bool everywhere) {
 }  // namespace
 
 std::span<const fulcrum_kernel> conv2d() {
-  static const fulcrum_kernel kernels[] = {make_kernel<run<true>>("default", true),
-                                           make_kernel<run<false>>("plain", false),
-                                           make_kernel<run_rows<4, 8>>("rows4", false),
-                                           make_kernel<run_rows<8, 8>>("rows8", false),
-                                           make_kernel<run_rows<32, 8>>("rows32", false),
-                                           make_kernel<run_rows<8, 4>>("rows8x4", false),
-                                           make_kernel<run_rows<16, 4>>("rows16x4", false),
-                                           make_kernel<run_rows<8, 8, 4>>("rows8_ahead4", false),
-                                           make_kernel<run_rows<16, 8, 4>>("rows16_ahead4", false)};
+  static const fulcrum_kernel kernels[] = {
+      make_kernel<run<true>>("default", true), make_kernel<run<false>>("plain", false),
+      make_kernel<run_rows<8, 4>>("rows8", false), make_kernel<run_rows<2, 4>>("rows2", false)};
   return kernels;
 }
 

@@ -223,24 +223,20 @@ Call call_of(const fulcrum_args& a) {
 
 bool is_empty(const fulcrum_args& a) { return a.dim[kH] == 0 || a.dim[kW] == 0; }
 
-template <int kColumns, bool kFused, int kPixels = 4, bool kInside = true>
+constexpr int kWholeRow = 64;  // pixels of a turn: more than any row has
+
+template <int kColumns, bool kFused>
 fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
   if (is_empty(*a)) return done();
   const Call call = call_of(*a);
   if (!fits_strips(call.job.image.h, call.job.image.w)) return run_any(call, stream, count);
-  if constexpr (kPixels != 4 || !kInside) {
-    if (call.job.window == 9) {
-      return run_strips<WindowShape<9, kColumns, kPixels, kInside>, kFused>(call, stream, count);
-    }
-    return run<kColumns, kFused>(a, stream, count);
-  }
   switch (call.job.window) {
     case 3:
-      return run_strips<WindowShape<3, kColumns>, kFused>(call, stream, count);
+      return run_strips<WindowShape<3, kColumns, kWholeRow>, kFused>(call, stream, count);
     case 8:
-      return run_strips<WindowShape<8, kColumns>, kFused>(call, stream, count);
+      return run_strips<WindowShape<8, kColumns, kWholeRow>, kFused>(call, stream, count);
     case 9:
-      return run_strips<WindowShape<9, kColumns>, kFused>(call, stream, count);
+      return run_strips<WindowShape<9, kColumns, kWholeRow>, kFused>(call, stream, count);
     default:
       return run_any(call, stream, count);
   }
@@ -268,10 +264,9 @@ fulcrum_kernel make_kernel(const char* variant) {
 }  // namespace
 
 std::span<const fulcrum_kernel> conv_entropy_segment() {
-  static const fulcrum_kernel kernels[] = {
-      make_kernel<run_default>("default"),         make_kernel<run<4, true>>("columns4"),
-      make_kernel<run<2, true, 1, false>>("c2_1"), make_kernel<run<2, true, 2, true>>("c2_2"),
-      make_kernel<run<1, false>>("two_launches"),  make_kernel<run<2, false>>("two_launches2")};
+  static const fulcrum_kernel kernels[] = {make_kernel<run_default>("default"),
+                                           make_kernel<run<1, false>>("two_launches"),
+                                           make_kernel<run<2, false>>("two_launches2")};
   return kernels;
 }
 

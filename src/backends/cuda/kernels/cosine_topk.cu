@@ -125,8 +125,8 @@ fulcrum_kernel make(const char* variant, const char* precision) {
 
 }  // namespace
 
-/// `default`: every score carries the bits of f32, by fma or by three products of tf32; `tf32` finds its candidates with
-/// one. Their results are the same. The others are one way each.
+/// `default`: scores are compared in the precision of f32, by fma or by three products of tf32; `tf32` finds its
+/// candidates with one. Their results are the same. The others are one way each.
 std::span<const fulcrum_kernel> cosine_topk() {
   static const std::array<fulcrum_kernel, 5> kernels = [] {
     std::array<fulcrum_kernel, 5> made{

@@ -16,7 +16,7 @@ namespace {
 using namespace streaming;
 using segment::Thresholds;
 
-constexpr int kWarp = 32, kWarps = 8;
+constexpr int kWarp = 32, kWarps = 4;
 constexpr int kColumns = 4 * kWarp;
 
 struct Image {
@@ -42,19 +42,6 @@ __device__ __forceinline__ float4 load_four(const float* row, std::int64_t colum
   }
 }
 
-template <bool kAligned>
-__device__ __forceinline__ void store_four(std::uint8_t* to, unsigned labels, std::int64_t column,
-                                           std::int64_t w) {
-  if constexpr (kAligned) {
-    *reinterpret_cast<unsigned*>(to) = labels;
-  } else {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      if (column + i < w) to[i] = static_cast<std::uint8_t>(labels >> (8 * i));
-    }
-  }
-}
-
 __device__ __forceinline__ Row row_of(float4 x, float beside, const Thresholds& t, int lane) {
   Row row;
   row.own[0] = segment::bit_of(x.x, t) | segment::bit_of(x.y, t) << 16;
@@ -70,74 +57,71 @@ __device__ __forceinline__ Row row_of(float4 x, float beside, const Thresholds& 
   return row;
 }
 
-/// What a thread has of a row before it is labelled.
-struct Pixels {
-  float4 own;
-  float beside;  // lane 0: left of the warp; lane 31: right of it
-};
-
-/// A warp makes `rows` rows of 128 labels; two rows of pixels are in flight.
-template <bool kAligned>
-__global__ void __launch_bounds__(kWarps* kWarp, 4) label_and_vote(Image image, int rows) {
-  constexpr int kAhead = 2;
+template <int kRows, bool kAligned>
+__global__ void __launch_bounds__(kWarps* kWarp, kRows == 8 ? 6 : 8) label_and_vote(Image image) {
   follow();
   const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   const std::int64_t across = (image.w + kColumns - 1) / kColumns;
-  const std::int64_t first = (blockIdx.x / across * kWarps + warp) * rows;
+  const std::int64_t first = (blockIdx.x / across * kWarps + warp) * kRows;
   const std::int64_t column = blockIdx.x % across * kColumns + 4 * lane;
   if (first >= image.h) return;  // the whole warp
 
+  float4 x[kRows + 2];
+  float beside[kRows + 2];
   const std::int64_t beside_at = lane == 0 ? column - 1 : column + 4;
   const bool has_beside = (lane == 0 || lane == kWarp - 1) && beside_at >= 0 && beside_at < image.w;
-  const std::int64_t last = min(first + rows, image.h);
-  const auto load = [&](std::int64_t y) {
-    Pixels pixels{make_float4(0, 0, 0, 0), 0};
-    if (y < 0 || y >= image.h || y > last) return pixels;
-    pixels.own = load_four<kAligned>(image.x + y * image.w, column, image.w);
-    if (has_beside) pixels.beside = image.x[y * image.w + beside_at];
-    return pixels;
-  };
+#pragma unroll
+  for (int q = 0; q < kRows + 2; ++q) {
+    const std::int64_t y = first + q - 1;
+    const bool there = y >= 0 && y < image.h;
+    x[q] = there ? load_four<kAligned>(image.x + y * image.w, column, image.w) : make_float4(0, 0, 0, 0);
+    beside[q] = there && has_beside ? image.x[y * image.w + beside_at] : 0;
+  }
+
   unsigned may[2] = {};  // pixels that have eight neighbours, as far as columns tell
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const bool inner = image.smooth && column + i > 0 && column + i + 1 < image.w;
     if (inner) may[i / 2] |= 0xFFFFU << (16 * (i % 2));
   }
-  Pixels next[kAhead];
+  Row above = row_of(x[0], beside[0], image.thresholds, lane);
+  Row here = row_of(x[1], beside[1], image.thresholds, lane);
 #pragma unroll
-  for (int u = 0; u < kAhead; ++u) next[u] = load(first - 1 + u);
-  Row above = {}, here = {};
-  std::uint8_t* to = image.out + (first - 2) * image.w + column;
-#pragma unroll 1
-  for (std::int64_t base = first - 1; base <= last; base += kAhead) {
+  for (int r = 0; r < kRows; ++r) {
+    const std::int64_t y = first + r;
+    const Row below = row_of(x[r + 2], beside[r + 2], image.thresholds, lane);
+    const bool inner = y > 0 && y + 1 < image.h;
+    unsigned labels[2];
 #pragma unroll
-    for (int u = 0; u < kAhead; ++u) {
-      const std::int64_t y = base + u;  // of `below`
-      const Row below = row_of(next[u].own, next[u].beside, image.thresholds, lane);
-      next[u] = load(y + kAhead);
-      const bool inner = y > 1 && y < image.h;
-      unsigned labels[2];
-#pragma unroll
-      for (int p = 0; p < 2; ++p) {
-        const unsigned around = above.three[p] + here.three[p] + below.three[p] - here.own[p];
-        labels[p] = segment::labels_of(segment::vote(here.own[p], around, inner ? may[p] : 0));
-      }
-      above = here, here = below;
-      if (y > first && y <= last && column < image.w) {
-        store_four<kAligned>(to, __byte_perm(labels[0], labels[1], 0x6420), column, image.w);
-      }
-      to += image.w;
+    for (int p = 0; p < 2; ++p) {
+      const unsigned around = above.three[p] + here.three[p] + below.three[p] - here.own[p];
+      labels[p] = segment::labels_of(segment::vote(here.own[p], around, inner ? may[p] : 0));
     }
+    const unsigned packed = __byte_perm(labels[0], labels[1], 0x6420);
+    std::uint8_t* to = image.out + y * image.w + column;
+    if (y < image.h && column < image.w) {
+      if constexpr (kAligned) {
+        *reinterpret_cast<unsigned*>(to) = packed;
+      } else {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          if (column + i < image.w) to[i] = static_cast<std::uint8_t>(packed >> (8 * i));
+        }
+      }
+    }
+    above = here, here = below;
   }
 }
 
-fulcrum_status launch_rows(const Image& image, int rows, bool overlaps, void* stream, std::int64_t count) {
+template <int kRows>
+fulcrum_status launch_rows(const Image& image, bool overlaps, void* stream, std::int64_t count) {
   const auto bits =
       reinterpret_cast<std::uintptr_t>(image.x) | 4 * reinterpret_cast<std::uintptr_t>(image.out);
   const bool aligned = image.w % 4 == 0 && bits % 16 == 0;
-  const std::int64_t ctas = divide_up(image.w, kColumns) * divide_up(image.h, kWarps * rows);
+  const std::int64_t ctas = divide_up(image.w, kColumns) * divide_up(image.h, kWarps * kRows);
   const Launch shape{ctas, kWarps * kWarp, overlaps && can_follow(nullptr) != 0};
-  return launch(aligned ? label_and_vote<true> : label_and_vote<false>, shape, stream, count, image, rows);
+  return launch(aligned ? label_and_vote<kRows, true> : label_and_vote<kRows, false>, shape, stream, count,
+                image);
 }
 
 Image image_of(const fulcrum_args& a) {
@@ -151,9 +135,14 @@ template <int kRows, bool kOverlaps>
 fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
   const Image image = image_of(*a);
   if (image.h == 0 || image.w == 0) return done();
-  const std::int64_t strips = divide_up(image.w, kColumns) * image.h, sms = device().sms;
-  const int fitting = strips >= 512 * sms ? 16 : strips >= 128 * sms ? 8 : strips >= 32 * sms ? 4 : 1;
-  return launch_rows(image, kRows > 0 ? kRows : fitting, kOverlaps, stream, count);
+  if constexpr (kRows > 0) {
+    return launch_rows<kRows>(image, kOverlaps, stream, count);
+  } else {
+    const std::int64_t strips = divide_up(image.w, kColumns) * image.h, sms = device().sms;
+    if (strips >= 128 * sms) return launch_rows<8>(image, kOverlaps, stream, count);
+    if (strips >= 32 * sms) return launch_rows<4>(image, kOverlaps, stream, count);
+    return launch_rows<1>(image, kOverlaps, stream, count);
+  }
 }
 
 template <auto kEntry>
@@ -170,8 +159,7 @@ fulcrum_kernel make_kernel(const char* variant, bool everywhere) {
 std::span<const fulcrum_kernel> image_segmentation() {
   static const fulcrum_kernel kernels[] = {
       make_kernel<run<0, true>>("default", true), make_kernel<run<0, false>>("plain", false),
-      make_kernel<run<8, true>>("rows8", false), make_kernel<run<32, true>>("rows32", false),
-      make_kernel<run<4, true>>("rows4", false)};
+      make_kernel<run<8, true>>("rows8", false), make_kernel<run<4, true>>("rows4", false)};
   return kernels;
 }
 

@@ -87,6 +87,7 @@ Kernel kernel_for(int64_t inputs, int64_t hidden) {
 struct Plan {
   Kernel kernel = nullptr;  // of clusters
   int rows = 0, cluster = 0, threads = 0;
+  int64_t waves = 0;  // of clusters, one after the other
   int grid_ctas = 0;
   Scratch words;  // barriers of the grid
 };
@@ -107,10 +108,15 @@ int clusters_at_once(const Plan& plan) {
   return clusters;
 }
 
+int fits_cluster(const fulcrum_args* a) {
+  return available() && device().major == 9 && a->dim[kInputs] <= kMostInputs &&
+         a->dim[kHidden] <= kMostHidden;
+}
+
 /// The fewest rows a cluster with which all run at once, a CTA on a multiprocessor; eight at most.
 void choose_clusters(const fulcrum_args& a, Plan& plan) {
   const int64_t batch = a.dim[kBatch], inputs = a.dim[kInputs], hidden = a.dim[kHidden];
-  if (device().major != 9 || inputs > kMostInputs || hidden > kMostHidden) return;
+  if (!fits_cluster(&a)) return;
   const int warps = hidden <= 128 ? 8 : 16;  // the units of a CTA: ClusterShape
   plan.threads = warps * lstm::kWarp;
   plan.cluster = 1;
@@ -126,6 +132,7 @@ void choose_clusters(const fulcrum_args& a, Plan& plan) {
     plan.kernel = next.kernel;
     plan.rows = rows;
     const int64_t wanted = streaming::divide_up(batch, rows);
+    plan.waves = streaming::divide_up(wanted, clusters);
     if (wanted <= clusters && wanted * plan.cluster <= device().sms) return;
   }
 }
@@ -153,14 +160,24 @@ fulcrum_status choose_grid(const fulcrum_args& a, Plan& plan) {
   return done();
 }
 
-template <bool kClusters>
+/// Many rows of wide networks keep a cluster's shared memory busier than a launch a step costs, and so do many waves.
+bool pays(const Plan& plan, int64_t hidden) {
+  return plan.kernel != nullptr && plan.waves <= 2 && (hidden <= 128 || plan.rows <= 4);
+}
+
+enum class Way { best, cluster, grid };
+
+template <Way kWay>
 fulcrum_status make_plan(const fulcrum_kernel*, const fulcrum_args* a, void** made) {
   auto* plan = new (std::nothrow) Plan;
   if (plan == nullptr) return failed(FULCRUM_OUT_OF_MEMORY, "the plan of lstm_sequence");
   fulcrum_status status = done();
   if (a->dim[kBatch] > 0 && a->dim[kSteps] > 1) {
-    if (kClusters) choose_clusters(*a, *plan);
-    if (plan->kernel == nullptr) status = choose_grid(*a, *plan);
+    const int64_t hidden = a->dim[kHidden];
+    if (kWay != Way::grid) choose_clusters(*a, *plan);
+    if (kWay == Way::best && !pays(*plan, hidden)) plan->kernel = nullptr;
+    // Up to this width a launch of lstm_cell a step was faster than the grid.
+    if (kWay == Way::grid || (kWay == Way::best && hidden > kMostHidden)) status = choose_grid(*a, *plan);
   }
   if (status.code != FULCRUM_OK) {
     delete plan;
@@ -204,12 +221,13 @@ fulcrum_status run(const fulcrum_args* a, void* stream, int64_t count) {
   return run_steps(a, stream, count);
 }
 
-template <bool kClusters>
-fulcrum_kernel make(const char* variant) {
+template <Way kWay>
+fulcrum_kernel make(const char* variant, int (*supports)(const fulcrum_args*) = nullptr) {
   return fulcrum_kernel{.variant = variant,
                         .level = 1,
                         .isa = streaming::isa,
-                        .plan = make_plan<kClusters>,
+                        .supports = supports,
+                        .plan = make_plan<kWay>,
                         .drop = drop,
                         .run = run};
 }
@@ -218,7 +236,7 @@ fulcrum_kernel make(const char* variant) {
 
 std::span<const fulcrum_kernel> lstm_sequence() {
   static const fulcrum_kernel kernels[] = {
-      make<true>("default"), make<false>("grid"),
+      make<Way::best>("default"), make<Way::cluster>("cluster", fits_cluster), make<Way::grid>("grid"),
       fulcrum_kernel{.variant = "steps", .level = 1, .isa = streaming::isa, .run = run_steps}};
   return kernels;
 }

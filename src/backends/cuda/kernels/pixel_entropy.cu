@@ -202,6 +202,8 @@ Job job_of(const fulcrum_args& a) {
              .table = plan.table->memory.as<const std::int64_t>()};
 }
 
+constexpr int kWholeRow = 64;  // pixels of a turn: more than any row has
+
 /// Columns of a thread and pixels of a turn where the window's size is one of those with code of their own.
 template <int kColumns, int kPixels, bool kInside>
 fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
@@ -210,29 +212,29 @@ fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
   const Job job = job_of(*a);
   if (!fits_strips(job.image.h, job.image.w)) return run_any(job, stream, count);
   if (job.window == 9) return run_strips<WindowShape<9, kColumns, kPixels, kInside>>(job, stream, count);
-  if constexpr (kPixels == 4 && kInside) {
+  if constexpr (kPixels > 4) {
     switch (job.window) {
       case 3:
-        return run_strips<WindowShape<3, kColumns>>(job, stream, count);
+        return run_strips<WindowShape<3, kColumns, kPixels>>(job, stream, count);
       case 5:
-        return run_strips<WindowShape<5, kColumns>>(job, stream, count);
+        return run_strips<WindowShape<5, kColumns, kPixels>>(job, stream, count);
       case 7:
-        return run_strips<WindowShape<7, kColumns>>(job, stream, count);
+        return run_strips<WindowShape<7, kColumns, kPixels>>(job, stream, count);
       case 8:
-        return run_strips<WindowShape<8, kColumns>>(job, stream, count);
+        return run_strips<WindowShape<8, kColumns, kPixels>>(job, stream, count);
       case 16:
-        return run_strips<WindowShape<16, kFewer>>(job, stream, count);
+        return run_strips<WindowShape<16, kFewer, kPixels>>(job, stream, count);
       case 25:
-        return run_strips<WindowShape<25, kFewer>>(job, stream, count);
+        return run_strips<WindowShape<25, kFewer, kPixels>>(job, stream, count);
       case 32:
-        return run_strips<WindowShape<32, kFewer>>(job, stream, count);
+        return run_strips<WindowShape<32, kFewer, kPixels>>(job, stream, count);
     }
   }
   return run_any(job, stream, count);
 }
 
 fulcrum_status run_default(const fulcrum_args* a, void* stream, std::int64_t count) {
-  return run<2, 4, true>(a, stream, count);
+  return run<1, kWholeRow, true>(a, stream, count);
 }
 
 fulcrum_status run_plainly(const fulcrum_args* a, void* stream, std::int64_t count) {
@@ -258,11 +260,8 @@ fulcrum_kernel make_kernel(const char* variant) {
 
 std::span<const fulcrum_kernel> pixel_entropy() {
   static const fulcrum_kernel kernels[] = {
-      make_kernel<run_default>("default"),   make_kernel<run<1, 4, true>>("columns1"),
-      make_kernel<run<1, 1, false>>("c1_1"), make_kernel<run<1, 4, false>>("c1_3"),
-      make_kernel<run<1, 9, true>>("c1_9"),  make_kernel<run<2, 1, false>>("c2_1"),
-      make_kernel<run<2, 2, true>>("c2_2"),  make_kernel<run<2, 9, true>>("c2_8"),
-      make_kernel<run<4, 1, false>>("c4_1"), make_kernel<run_plainly>("any")};
+      make_kernel<run_default>("default"), make_kernel<run<2, kWholeRow, true>>("columns2"),
+      make_kernel<run<1, 4, true>>("rolled"), make_kernel<run_plainly>("any")};
   return kernels;
 }
 
