@@ -8,6 +8,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "page.h"
 
@@ -26,11 +27,27 @@ bool faster(const Measurement& a, const Measurement& b) {
   return seconds(a) < seconds(b);
 }
 
+bool stale(const Measurement& row) {
+  return !row.source_hash.empty() && row.source_hash != present_source_hash(row.backend, row.op);
+}
+
 }  // namespace
+
+std::vector<Measurement> current(const Folder& folder) {
+  std::vector<Measurement> rows = folder.rows;
+  rows.insert(rows.end(), folder.calibrated.begin(), folder.calibrated.end());
+  std::set<std::string> fresh;  // backend and op
+  const auto kernel_of = [](const Measurement& row) { return row.backend + "/" + row.op; };
+  for (const Measurement& row : rows) {
+    if (!stale(row)) fresh.insert(kernel_of(row));
+  }
+  std::erase_if(rows, [&](const Measurement& row) { return stale(row) && fresh.count(kernel_of(row)) > 0; });
+  return rows;
+}
 
 std::string measured(const Folder& folder) {
   std::map<std::string, const Measurement*> best;
-  const std::vector<Measurement> rows = folder.all();
+  const std::vector<Measurement> rows = current(folder);
   for (const Measurement& row : rows) {
     const bool usable = row.quality != Quality::invalid && !with_bias(row) && row.op.rfind("probe_", 0) != 0;
     if (!usable) continue;

@@ -35,11 +35,6 @@ struct Folder {
   std::vector<std::string> commits;
   std::vector<Measurement> rows;
   std::vector<Measurement> calibrated;  // swept for the model (bench/device/calibrate.json)
-  std::vector<Measurement> all() const {
-    std::vector<Measurement> both = rows;
-    both.insert(both.end(), calibrated.begin(), calibrated.end());
-    return both;
-  }
   std::vector<Peer> peers;
   std::vector<Json> ledger_checks;  // documents fulcrum.ledger_check/1
   std::vector<Json>
@@ -51,6 +46,8 @@ Result<std::vector<Folder>> read_folders(const std::filesystem::path& results);
 std::string page(const std::vector<Folder>& folders, SourceHash source_hash);
 /// A few rows of each machine with a GPU, for README: between its lines "<!-- results -->" and "<!-- /results -->".
 std::string summary(const std::vector<Folder>& folders);
+/// Every row, without those of a kernel that has changed since where there are newer ones of it.
+std::vector<Measurement> current(const Folder& folder);
 /// The document in share/measured: the fastest variant of every op, shape, precision and regime.
 std::string measured(const Folder& folder);
 /// docs/predictions.md: how far the model is off on the machines whose profile is shipped.

@@ -60,7 +60,7 @@ report::Table worst_table(const std::vector<CellError>& worst) {
 
 std::string validation_text(const Folder& folder, const Machine& machine) {
   std::vector<ErrorDistribution> whole;
-  std::vector<Measurement> rows = folder.all();
+  std::vector<Measurement> rows = current(folder);
   std::erase_if(rows, [](const Measurement& row) { return row.regime == Regime::host; });
   const auto validate = [&](std::string_view name, model::HeldOut held_out) {
     model::Validation result = model::cross_validate(rows, machine, held_out);

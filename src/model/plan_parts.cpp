@@ -104,12 +104,27 @@ std::vector<std::string> notes_of(const Model& model, const Plan& plan) {
     return row.share.assumed || row.frequency.assumed || row.effort_days.assumed;
   });
   if (assumed) notes.emplace_back("shares, frequencies or efforts marked as assumed were measured by nobody");
-  if (!plan.best_set.rows.empty()) {
-    notes.push_back(fmt::format("after the best CPU configuration ({:.2f}x) the GPU adds {:.2f}x",
-                                plan.best_set.end_to_end_cpu.value, plan.best_set.gpu_adds));
-  }
   return notes;
 }
+
+namespace {
+
+struct Gain {
+  Doubtful with_gpu, with_cpu;
+};
+
+/// Of the whole program, by the rows with this verdict and no others.
+Gain gain_of(const Plan& plan, PlanVerdict verdict) {
+  std::vector<Part> gpu, cpu;
+  for (const PlanRow& row : plan.rows) {
+    if (row.verdict != verdict || row.action != "offload") continue;
+    gpu.push_back({row.share, row.speedup});
+    cpu.push_back({row.share, speedup_of(row.now, row.best_cpu)});
+  }
+  return {amdahl(gpu), amdahl(cpu)};
+}
+
+}  // namespace
 
 std::string verdict_text(const Plan& plan) {
   std::string text;
@@ -118,10 +133,10 @@ std::string verdict_text(const Plan& plan) {
   const auto measure = names_with(plan, PlanVerdict::measure_first),
              fix = names_with(plan, PlanVerdict::fix_on_cpu_first);
   if (!now.empty()) {
+    const Gain gain = gain_of(plan, PlanVerdict::offload_now);
     text = fmt::format(
         "Offload {} to {}: {:.2f}x end to end ({:.2f}x to {:.2f}x), against {:.2f}x on the best CPU.",
-        join(now), plan.gpu, plan.best_set.end_to_end.value, plan.best_set.end_to_end.low,
-        plan.best_set.end_to_end.high, plan.best_set.end_to_end_cpu.value);
+        join(now), plan.gpu, gain.with_gpu.value, gain.with_gpu.low, gain.with_gpu.high, gain.with_cpu.value);
   } else if (!fix.empty()) {
     text = fmt::format("First fix {} on the CPU: {:.2f}x end to end without a GPU.", join(fix),
                        plan.best_set.end_to_end_cpu.value);

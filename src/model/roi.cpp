@@ -31,6 +31,8 @@ void assess(PlanRow& row) {
 
 Doubtful speedup_of(const Prediction& now, const Prediction& then) {
   if (!now.valid() || !then.valid()) return {1, 1, 1, true};
+  // Nothing changes: whatever its time is, it is the same time.
+  if (now.where == then.where && now.way == then.way && now.seconds == then.seconds) return {1, 1, 1, false};
   Doubtful out{now.seconds / then.seconds, now.low / then.high, now.high / then.low, false};
   out.assumed = then.grade == Grade::d || now.grade == Grade::d;
   return out;
