@@ -5,6 +5,7 @@
 #include <fulcrum/report.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace fulcrum::report {
@@ -43,6 +44,26 @@ TEST(Readme, ShowsTheNumbersOfTheResultFileItNames) {
     const Comparison comparison = comparison_from_json(json, "comparison").value();
     EXPECT_NE(text.find(speedup_text(comparison)), std::string::npos) << speedup_text(comparison);
   }
+}
+
+TEST(Readme, BeginsWithThePlanOfTheFileItNames) {
+  const std::string text = readme();
+  const std::string mark = "<!-- plan from ";
+  const auto begin = text.find(mark);
+  ASSERT_NE(begin, std::string::npos);
+  const std::string name =
+      text.substr(begin + mark.size(), text.find(' ', begin + mark.size()) - begin - mark.size());
+  const auto content = read_file(kRoot / name);
+  ASSERT_TRUE(content.ok()) << content.error().message;
+  const Json document = json_parse(*content, name).value();
+  ASSERT_TRUE(json_expect_schema(document, "plan", name).ok());
+  const auto plan = plan_from_json(document.at("plans").at(0), name);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const std::string shown = plan_text(*plan, false, 100);
+  EXPECT_NE(text.find(shown), std::string::npos) << shown;
+  EXPECT_LT(begin, text.find("\n## ")) << "the first screen is the plan";
+  constexpr int kFirstScreen = 25;
+  EXPECT_LE(std::count(shown.begin(), shown.end(), '\n'), kFirstScreen);
 }
 
 }  // namespace
