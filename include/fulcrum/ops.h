@@ -145,7 +145,7 @@ Result<Shape> complete(const Op& op, const Shape& shape);
 Result<Args> resolve(const Op& op, const Shape& shape);
 /// What resolve() checks, for arguments that were filled by hand: signs, codes of choices, overflow, validate.
 Status check_args(const Op& op, const Args& args);
-/// The way back: the shape that these dims and scalars spell.
+/// The way back: the shape that these dims and scalars spell, in the op's first type.
 Shape shape_of(const Op& op, const Args& args);
 /// Null pointers with non-zero extent and forbidden overlaps, before a byte is written.
 Status check_pointers(const Op& op, const Args& args, DType dtype = DType::f32);

@@ -134,7 +134,8 @@ TEST_F(Deciding, BadFilesAreNamedWithTheFieldAndChangeNothing) {
   std::ofstream(out / "cut.json") << R"({"schema": "fulcrum.bench/1", "results": [{"op": "gelu")";
   std::ofstream(out / "other.json") << R"({"schema": "fulcrum.machine/1"})";
   std::ofstream(out / "field.json") << R"({"schema": "fulcrum.bench/1", "results": [{"op": 7}]})";
-  std::ofstream(out / "suite.json") << R"({"schema": "fulcrum.suite/1", "name": "x", "colour": "red"})";
+  std::ofstream(out / "suite.json")
+      << R"({"schema": "fulcrum.suite/1", "name": "x", "system": "s", "summary": "t", "rows": [], "colour": "red"})";
   for (const std::string name : {"cut.json", "other.json", "field.json"}) {
     const std::string before = content(out / name);
     const Outcome outcome = run({"plan", "--results", out / name});

@@ -293,6 +293,7 @@ Status check_args(const Op& op, const Args& args) {
 
 Shape shape_of(const Op& op, const Args& args) {
   Shape shape;
+  if (!op.dtypes.empty()) shape.dtype = op.dtypes.front();  // arguments do not say: the op's first
   int dims = 0;
   int scalars = 0;
   for (const Slot& slot : op.slots) {
