@@ -84,15 +84,7 @@ Result<std::string> ledger_text(const Folder& folder, const std::filesystem::pat
   std::error_code error;
   if (!std::filesystem::exists(file, error)) return std::string();
   FULCRUM_TRY(const std::string content, read_file(file));
-  std::vector<model::LedgerRow> ledger;
-  for (std::size_t begin = 0; begin < content.size();) {
-    const std::size_t end = std::min(content.find('\n', begin), content.size());
-    FULCRUM_TRY(const Json json,
-                json_parse(std::string_view(content).substr(begin, end - begin), file.string()));
-    FULCRUM_TRY(model::LedgerRow row, model::ledger_row_from_json(json, file.string()));
-    ledger.push_back(std::move(row));
-    begin = end + 1;
-  }
+  FULCRUM_TRY(const std::vector<model::LedgerRow> ledger, model::ledger_from_lines(content, file.string()));
   std::string text = fmt::format("\n## {}, predicted first and measured later\n\n", folder.name);
   text += "These predictions were committed before the run that checked them (results/" + folder.name +
           "/predictions.jsonl, a line each; measurements are appended).\n\n";

@@ -382,6 +382,8 @@ LedgerRow ledger_row(const Call& call, const GpuUse* use, const Prediction& pred
                      std::string_view time_utc, std::string_view model);
 Json to_json(const LedgerRow& row);  // fulcrum.prediction/1, one line
 Result<LedgerRow> ledger_row_from_json(const Json& json, std::string_view origin);
+/// A whole ledger; an error names the line.
+Result<std::vector<LedgerRow>> ledger_from_lines(std::string_view text, std::string_view origin);
 /// Rows to append: a copy of each prediction that has no measurement in the ledger yet and one among these.
 std::vector<LedgerRow> fill_measured(std::span<const LedgerRow> ledger,
                                      std::span<const Measurement> measurements, std::string_view time_utc);

@@ -157,6 +157,21 @@ Result<LedgerRow> ledger_row_from_json(const Json& json, std::string_view origin
   return row;
 }
 
+Result<std::vector<LedgerRow>> ledger_from_lines(std::string_view text, std::string_view origin) {
+  std::vector<LedgerRow> rows;
+  for (int line = 1; !text.empty(); ++line) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view words = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (words.empty()) continue;
+    const std::string where = fmt::format("{}:{}", origin, line);
+    FULCRUM_TRY(const Json json, json_parse(words, where));
+    FULCRUM_TRY(LedgerRow row, ledger_row_from_json(json, where));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 std::vector<LedgerRow> fill_measured(std::span<const LedgerRow> ledger,
                                      std::span<const Measurement> measurements, std::string_view time_utc) {
   std::map<std::string, bool> filled;

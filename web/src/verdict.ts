@@ -38,7 +38,7 @@ export function verdict(plan: Plan): HTMLElement {
     : el(
         "p",
         { class: "banner", role: "note" },
-        `Times on ${plan.gpu} are predictions: this device was not measured here. Every one carries a grade.`,
+        `Times on ${plan.gpu} are predictions: the device is known from its data sheet only. Every one carries a grade.`,
       );
   return el(
     "div",

@@ -141,11 +141,7 @@ Command batch() {
           "names "
           "the batch with the highest throughput whose latency, at the high end of its interval, keeps the "
           "limit.",
-      .positionals = {{.name = "OP",
-                       .help = "an op; `fulcrum ops` lists them",
-                       .required = true,
-                       .choices = op_names,
-                       .what = "op"}},
+      .positionals = {op_position()},
       .options = target_options(),
       .examples = {{"fulcrum batch lstm_cell --latency 5ms", "how many sequences to step at once"},
                    {"fulcrum batch cosine_topk --shape Q=1,N=100000,D=768,k=10 --dim Q --latency 20ms",
@@ -172,12 +168,7 @@ Command batch() {
                          .value = "NAME",
                          .help = "of the GPU: roundtrip, resident or overlapped",
                          .fallback = "roundtrip"},
-                        {.name = "budget",
-                         .value = "SECONDS",
-                         .help = "begin no further measurement after so many",
-                         .kind = Kind::number,
-                         .fallback = "60",
-                         .above = true}};
+                        budget_option("60")};
   command.options.insert(command.options.end(), std::begin(own), std::end(own));
   return command;
 }

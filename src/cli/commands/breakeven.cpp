@@ -142,11 +142,7 @@ Command breakeven() {
           "one), seeks the boundary, and prints where the GPU begins to win for all larger sizes: with an "
           "interval, as `never` with the reason, or as `indifferent`. A device that is not here is predicted "
           "from its profile, with a grade.",
-      .positionals = {{.name = "OP",
-                       .help = "an op; `fulcrum ops` lists them",
-                       .required = true,
-                       .choices = op_names,
-                       .what = "op"}},
+      .positionals = {op_position()},
       .options = target_options(),
       .examples = {{"fulcrum breakeven gelu", "round trip and resident"},
                    {"fulcrum breakeven matmul --gpu l4", "square products on another device"},
@@ -188,12 +184,7 @@ Command breakeven() {
        .kind = Kind::count,
        .fallback = "1",
        .at_least = 1},
-      {.name = "budget",
-       .value = "SECONDS",
-       .help = "begin no further measurement after so many",
-       .kind = Kind::number,
-       .fallback = "60",
-       .above = true}};
+      budget_option("60")};
   command.options.insert(command.options.end(), std::begin(own), std::end(own));
   return command;
 }

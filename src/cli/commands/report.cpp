@@ -75,12 +75,7 @@ Command report() {
                          .fallback = "html",
                          .choices = formats,
                          .what = "format"},
-                        {.name = "budget",
-                         .value = "SECONDS",
-                         .help = "begin no further measurement after so many",
-                         .kind = Kind::number,
-                         .fallback = "100",
-                         .above = true}};
+                        budget_option("100")};
   command.options.insert(command.options.end(), std::begin(own), std::end(own));
   return command;
 }

@@ -99,12 +99,7 @@ Command roofline() {
           "its arithmetic intensity: a level of the memory hierarchy, or a peak. Ops with exp or tanh have "
           "their "
           "own in-cache rate as compute roof.",
-      .positionals = {{.name = "OP",
-                       .help = "an op; `fulcrum ops` lists them",
-                       .required = true,
-                       .repeat = true,
-                       .choices = op_names,
-                       .what = "op"}},
+      .positionals = {op_position(true)},
       .options = target_options(),
       .examples = {{"fulcrum roofline gelu dot matmul", "three ops at their standard sizes"},
                    {"fulcrum roofline softmax --shape n=1e6 --gpu h200",
@@ -115,12 +110,7 @@ Command roofline() {
                          .value = "K=V,...",
                          .help = "sizes of one call (default: standard sizes)",
                          .repeat = true},
-                        {.name = "budget",
-                         .value = "SECONDS",
-                         .help = "begin no further measurement after so many",
-                         .kind = Kind::number,
-                         .fallback = "60",
-                         .above = true}};
+                        budget_option("60")};
   command.options.insert(command.options.end(), std::begin(own), std::end(own));
   return command;
 }

@@ -22,23 +22,6 @@ Status append(const std::string& file, const std::vector<model::LedgerRow>& rows
                "check the folder and the space on its disk"};
 }
 
-Result<std::vector<model::LedgerRow>> read(const std::string& file) {
-  FULCRUM_TRY(const std::string text, read_file(file));
-  std::vector<model::LedgerRow> rows;
-  std::size_t begin = 0;
-  for (int line = 1; begin < text.size(); ++line) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view words(text.data() + begin, end - begin);
-    begin = end + 1;
-    if (words.empty()) continue;
-    const std::string origin = fmt::format("{}:{}", file, line);
-    FULCRUM_TRY(const Json json, json_parse(words, origin));
-    FULCRUM_TRY(model::LedgerRow row, model::ledger_row_from_json(json, origin));
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
 report::Table distribution_table(std::string_view title, const std::vector<model::ErrorDistribution>& list) {
   using report::Align;
   report::Table table({{std::string(title)},
@@ -98,13 +81,11 @@ Status write_predictions(const Options& options, const Subject& subject, const S
 
 Result<Exit> verify_ledger(const Options& options, Context& context) {
   const std::string file = options.text("verify");
-  FULCRUM_TRY(std::vector<model::LedgerRow> ledger, read(file));
+  FULCRUM_TRY(const std::string text, read_file(file));
+  FULCRUM_TRY(std::vector<model::LedgerRow> ledger, model::ledger_from_lines(text, file));
   if (options.has("results")) {
     const std::string results = options.text("results");
-    FULCRUM_TRY(const std::string text, read_file(results));
-    FULCRUM_TRY(const Json json, json_parse(text, results));
-    FULCRUM_CHECK(json_expect_schema(json, "bench", results));
-    FULCRUM_TRY(const std::vector<Measurement> rows, measurements_from_json(json, results));
+    FULCRUM_TRY(const std::vector<Measurement> rows, read_measurements(results));
     const std::vector<model::LedgerRow> filled = model::fill_measured(ledger, rows, utc_now());
     FULCRUM_CHECK(append(file, filled));
     ledger.insert(ledger.end(), filled.begin(), filled.end());

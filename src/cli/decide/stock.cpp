@@ -44,6 +44,13 @@ Result<Machine> profile_of_this(Context& context) {
 
 }  // namespace
 
+Result<std::vector<Measurement>> read_measurements(const std::filesystem::path& file) {
+  FULCRUM_TRY(const std::string text, read_file(file));
+  FULCRUM_TRY(const Json json, json_parse(text, file.string()));
+  FULCRUM_CHECK(json_expect_schema(json, "bench", file.string()));
+  return measurements_from_json(json, file.string());
+}
+
 /// One kernel on one call in one regime.
 struct Stock::Case {
   const Want* want;
@@ -65,11 +72,7 @@ std::filesystem::path Stock::file() const { return folder_ / (host_.id + ".json"
 Status Stock::load() {
   std::error_code ignored;
   if (!std::filesystem::exists(file(), ignored)) return {};
-  const std::string origin = file().string();
-  FULCRUM_TRY(const std::string text, read_file(file()));
-  FULCRUM_TRY(const Json json, json_parse(text, origin));
-  FULCRUM_CHECK(json_expect_schema(json, "bench", origin));
-  FULCRUM_TRY(rows_, measurements_from_json(json, origin));
+  FULCRUM_TRY(rows_, read_measurements(file()));
   return {};
 }
 

@@ -20,6 +20,9 @@ struct Want {
   double seconds = 0;  // the most that one kernel may take; 0: as the settings say
 };
 
+/// The rows of a document that `bench --json` wrote.
+Result<std::vector<Measurement>> read_measurements(const std::filesystem::path& file);
+
 class Stock {
  public:
   /// Measures the machine's ceilings when it has no profile yet.

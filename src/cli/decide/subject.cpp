@@ -43,19 +43,13 @@ void want(Subject& subject, const model::PlanItem& item, const ops::InputTexts& 
 }
 
 Result<Subject> of_suite(const std::string& name) {
-  FULCRUM_TRY(Suite suite, load_suite(name));
-  const bool shared = std::any_of(suite.rows.begin(), suite.rows.end(),
-                                  [](const SuiteRow& row) { return row.share && !row.op.empty(); });
-  if (!shared) {
-    // A list of kernels and no program: every row counts once, by the time it takes.
-    for (SuiteRow& row : suite.rows) {
-      if (!row.op.empty()) row.share = 0;
-    }
-  }
+  FULCRUM_TRY(const Suite suite, load_suite(name));
   Subject subject;
   subject.name = suite.name;
   FULCRUM_TRY(subject.input, model::plan_input_of(suite));
-  subject.equal_calls = !shared;
+  // A list of kernels and no program: every row counts once, by the time it takes.
+  subject.equal_calls = std::none_of(suite.rows.begin(), suite.rows.end(),
+                                     [](const SuiteRow& row) { return row.share.has_value(); });
   for (const model::PlanItem& item : subject.input.items) {
     const auto row = std::find_if(suite.rows.begin(), suite.rows.end(),
                                   [&item](const SuiteRow& one) { return one.name == item.name; });
@@ -65,12 +59,9 @@ Result<Subject> of_suite(const std::string& name) {
 }
 
 Result<Subject> of_results(const std::string& file) {
-  FULCRUM_TRY(const std::string text, read_file(file));
-  FULCRUM_TRY(const Json json, json_parse(text, file));
-  FULCRUM_CHECK(json_expect_schema(json, "bench", file));
   Subject subject;
   subject.name = std::filesystem::path(file).filename().string();
-  FULCRUM_TRY(subject.results, measurements_from_json(json, file));
+  FULCRUM_TRY(subject.results, read_measurements(file));
   subject.input = model::plan_input_of(subject.results);
   subject.equal_calls = true;
   if (subject.input.items.empty()) {

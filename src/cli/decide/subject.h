@@ -20,7 +20,7 @@ struct Subject {
 
 /// The options --suite and --results.
 std::vector<Option> subject_options();
-/// `suite_or_nothing`: what --suite says; empty: the demo, memory-recall.
+/// What --results or --suite names; neither: the demo, memory-recall.
 Result<Subject> subject_of(const Options& options);
 
 /// Plans of the subject, one a target, on what the stock holds.

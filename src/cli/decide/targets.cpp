@@ -48,6 +48,24 @@ std::vector<Option> target_options() {
            .kind = Kind::number}};
 }
 
+Option budget_option(std::string_view fallback) {
+  return {.name = "budget",
+          .value = "SECONDS",
+          .help = "begin no further measurement after so many",
+          .kind = Kind::number,
+          .fallback = fallback,
+          .above = true};
+}
+
+Positional op_position(bool repeat) {
+  return {.name = "OP",
+          .help = "an op; `fulcrum ops` lists them",
+          .required = true,
+          .repeat = repeat,
+          .choices = op_names,
+          .what = "op"};
+}
+
 Result<std::vector<Target>> chosen_targets(const Options& options, const Stock& stock) {
   std::vector<std::string> names = options.list("gpu");
   if (names.empty()) names = {stock.host().gpus.empty() ? std::string(kMeasuredDevice) : "this"};

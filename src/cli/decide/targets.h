@@ -21,6 +21,9 @@ struct Target {
 
 /// The options --gpu and --price.
 std::vector<Option> target_options();
+/// The option --budget of whatever measures, and the position OP.
+Option budget_option(std::string_view fallback);
+Positional op_position(bool repeat = false);
 /// What --gpu names; without it the GPU of this machine, or else the profile of the one device that was measured for
 /// this program. `none`: an empty list.
 Result<std::vector<Target>> chosen_targets(const Options& options, const Stock& stock);
