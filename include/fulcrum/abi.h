@@ -20,7 +20,8 @@ enum fulcrum_code {
   FULCRUM_UNSUPPORTED = 3,
   FULCRUM_OUT_OF_MEMORY = 4,
   FULCRUM_DEVICE_ERROR = 5,
-  FULCRUM_DEVICE_LOST = 6, /* sticky: no further call to this backend can succeed in this process */
+  FULCRUM_DEVICE_LOST = 6,  /* sticky: no further call to this backend can succeed in this process */
+  FULCRUM_DEVICE_BUSY = 15, /* nothing is wrong with the call: the device may take it later */
 };
 
 /// `message` is static or thread-local storage of the callee: copy it before the next call.
@@ -84,6 +85,10 @@ typedef struct fulcrum_kernel {
 
   /// Pieces [begin, end) of one phase of the op's split, serially, on the calling thread. Null: not splittable.
   void (*partial)(const struct fulcrum_args* a, int32_t phase, int64_t begin, int64_t end, void* scratch);
+
+  /// Bit s: plan() reads what ptr[s] points to (packed weights), so that the plan is good only while those bytes stay as
+  /// they are. 0: a plan depends on dims, scalars, `prepared` and, on a device, on the pointers.
+  uint32_t plan_reads;
 } fulcrum_kernel;
 
 enum fulcrum_memory {

@@ -40,6 +40,8 @@ enum class Code : std::int32_t {
   wrong_result,  // the correctness check failed: exit 5
   inconclusive,  // exit 4
   internal,
+  device_busy = FULCRUM_DEVICE_BUSY,  // in use by somebody else, or starting: later it may answer
+  data_lost,                          // the only valid copy was on a device that is gone
 };
 
 /// `message` says what happened with the values at hand; `hint` says what to do next.

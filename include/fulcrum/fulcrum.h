@@ -8,9 +8,11 @@
 #include <fulcrum/backends.h>
 #include <fulcrum/cli.h>
 #include <fulcrum/core.h>
+#include <fulcrum/executor.h>
 #include <fulcrum/machine.h>
 #include <fulcrum/measure.h>
 #include <fulcrum/model.h>
 #include <fulcrum/ops.h>
+#include <fulcrum/record.h>
 #include <fulcrum/report.h>
 #include <fulcrum/stats.h>

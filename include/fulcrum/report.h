@@ -117,6 +117,10 @@ std::string prediction_text(const Prediction& prediction);
 /// "2.06x [1.90, 2.20]", with "(assumed)" where nobody measured it.
 std::string doubtful_text(const Doubtful& value, std::string_view unit);
 
+/// A CPU profile in a terminal: where the time goes, with the doubt of each share, threads, regions, changes, and what
+/// sampling itself cost. At most `top` functions.
+std::string profile_text(const ProfileSummary& profile, int top, bool colour, int width);
+
 /// The whole report as one HTML file that needs nothing else, as Markdown for a pull request, and as JSON.
 std::string html(const Report& report);
 std::string markdown(const Report& report);

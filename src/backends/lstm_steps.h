@@ -52,7 +52,8 @@ struct LstmSteps {
                           .plan = cell().plan ? plan : nullptr,
                           .drop = cell().drop,
                           .run = run,
-                          .partial = partial};
+                          .partial = partial,
+                          .plan_reads = cell().plan_reads};
   }
 };
 

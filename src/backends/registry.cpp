@@ -256,6 +256,22 @@ Status load(std::string_view name) {
   return {};
 }
 
+Status add_backend(const fulcrum_backend& table) {
+  if (table.abi_version != FULCRUM_ABI_VERSION || table.struct_bytes != sizeof(fulcrum_backend) ||
+      !table.name || !table.kind || !table.kernels) {
+    return Error{Code::invalid_argument, "a backend needs version, size, name, kind and kernels",
+                 "fill these fields of fulcrum_backend"};
+  }
+  Registry& known = registry();
+  const std::lock_guard lock(known.mutex);
+  if (known.find(table.name)) {
+    return Error{Code::invalid_argument, fmt::format("there is already a backend '{}'", table.name),
+                 "give yours another name"};
+  }
+  known.backends.emplace_back(&table);
+  return {};
+}
+
 Status add(std::string_view backend, const fulcrum_kernel& entry) {
   if (!entry.op || !entry.variant || !entry.run) {
     return Error{Code::invalid_argument, "a kernel needs op, variant and run", "fill these fields"};

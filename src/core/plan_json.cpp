@@ -232,6 +232,7 @@ Json to_json(const Report& report) {
   json["comparisons"] = array_of(report.comparisons);
   json["advice"] = encode(report.advice);
   json["commands"] = encode(report.commands);
+  if (report.profile) json["profile"] = to_json(*report.profile);
   return json;
 }
 

@@ -20,7 +20,8 @@ void assertion_failed(const char* expression, const char* file, int line) {
 Status to_status(const fulcrum_status& status) {
   if (status.code == FULCRUM_OK) return {};
   Error error{Code::internal, status.message ? status.message : "", ""};
-  if (status.code > FULCRUM_OK && status.code <= FULCRUM_DEVICE_LOST) {
+  if ((status.code > FULCRUM_OK && status.code <= FULCRUM_DEVICE_LOST) ||
+      status.code == FULCRUM_DEVICE_BUSY) {
     error.code = static_cast<Code>(status.code);
     if (error.message.empty()) error.message = fmt::format("the backend reports {}", to_string(error.code));
   } else {
@@ -47,6 +48,8 @@ int exit_code(Code code) {
     case Code::out_of_memory:
     case Code::device_error:
     case Code::device_lost:
+    case Code::device_busy:
+    case Code::data_lost:
     case Code::environment:
     case Code::corrupt:
       return 3;

@@ -52,7 +52,8 @@ constexpr std::array kWords<Code>{Word("ok"),           Word("invalid_shape"), W
                                   Word("unsupported"),  Word("out_of_memory"), Word("device_error"),
                                   Word("device_lost"),  Word("usage"),         Word("not_found"),
                                   Word("environment"),  Word("corrupt"),       Word("interrupted"),
-                                  Word("wrong_result"), Word("inconclusive"),  Word("internal")};
+                                  Word("wrong_result"), Word("inconclusive"),  Word("internal"),
+                                  Word("device_busy"),  Word("data_lost")};
 
 template <class E>
 std::string_view word_of(E value) {

@@ -166,6 +166,8 @@ constexpr Case kCases[] = {
     {"conv_entropy_segment", "h=64,w=128,kh=3,kw=3,pad_y=1,pad_x=1,W=9,t=2", 0, 1},
     {"conv_entropy_segment", "h=133,w=381,kh=3,kw=3,pad_y=1,pad_x=1,W=9,range=auto,t=3", 0, 1},
     {"conv_entropy_segment", "h=70,w=260,kh=3,kw=3,pad_y=1,pad_x=1,W=8,t=1", 0, 1},
+    // Windows behind the last column that have 16 pixels, whose entropy may be exactly t.
+    {"conv_entropy_segment", "h=61,w=184,kh=3,kw=3,pad_y=1,pad_x=1,W=8,t=4", 0, 1},
     {"conv_entropy_segment", "h=61,w=132,kh=5,kw=5,pad_y=2,pad_x=2,W=3,range=fixed,lo=-1,hi=1,t=1", 0, 1},
     {"conv_entropy_segment", "h=61,w=99,kh=4,kw=2,W=12,t=2.5", 0, 1},
     {"conv_entropy_segment", "h=500,w=640,kh=3,kw=3,pad_y=1,pad_x=1,W=9,t=3", 0, 1},

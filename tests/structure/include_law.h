@@ -124,6 +124,8 @@ inline std::string module_of(const std::string& file) {
   if (std::regex_match(file, match, private_file)) return match[1];
   if (!std::regex_match(file, match, public_file)) return "";
   if (match[1] == "abi") return "core";
+  if (match[1] == "fulcrum_c") return "executor";
+  if (match[1] == "region") return "record";
   return match[1];
 }
 

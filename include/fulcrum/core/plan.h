@@ -162,6 +162,59 @@ struct Roofline {
   std::vector<RooflinePoint> points;
 };
 
+/// What a CPU profile says, as people are shown it: hot functions, threads, regions, a flame graph.
+struct ProfileSummary {
+  std::string command, created_utc, program, origin, event;
+  std::string basis;  // "wall-clock time" or "CPU time": what shares are of
+  double rate_hz = 0, wall_seconds = 0, cpu_seconds = 0, steal_seconds = 0;
+  double seconds = 0;  // of the basis, stolen and preempted time taken out
+  double waiting_share = 0, truncated_share = 0;
+  std::int64_t samples = 0, lost_samples = 0;
+  double overhead_target_seconds = 0, overhead_collector_seconds = 0;
+  int exit_code = 0;
+
+  struct Function {
+    std::string name, module, file;
+    int line = 0;
+    Doubtful self, inclusive;
+    double waiting_share = 0, threads = 0;
+    bool recursive = false;
+    int rank = 1;  // equal numbers: the intervals do not tell them apart
+  };
+  std::vector<Function> functions;  // hottest self share first
+  struct Thread {
+    std::string name, hottest;
+    std::int64_t pid = 0, tid = 0;
+    double cpu_seconds = 0, blocked_seconds = 0, preempted_seconds = 0, share = 0;
+  };
+  std::vector<Thread> threads;
+  struct Region {
+    std::string path;
+    Doubtful share;
+    double entries = 0, work = 0, seconds_per_entry = 0;
+  };
+  std::vector<Region> regions;
+
+  /// A box of the flame graph: seconds of its own, without the boxes on it.
+  struct Box {
+    std::string name, module;
+    std::int64_t parent = -1;  // a box before this one
+    double seconds = 0;
+    double before_seconds = 0;  // in the profile compared with, scaled to the same length
+    bool waiting = false;
+  };
+  std::vector<Box> flame;
+
+  std::string compared_with;  // empty: no other profile
+  struct Change {
+    std::string name, module;
+    Doubtful before, after, change;  // self shares
+    bool clear = false;              // the interval of the change leaves out 0
+  };
+  std::vector<Change> changes;
+  std::vector<std::string> notes;
+};
+
 /// fulcrum.report/1: everything one page shows.
 struct Report {
   std::string title, created_utc, program;  // program: version and commit
@@ -180,6 +233,7 @@ struct Report {
     std::string what, command;
   };
   std::vector<Command> commands;  // the exact command of each number
+  std::optional<ProfileSummary> profile;
 };
 
 Json to_json(const Prediction&);
@@ -187,6 +241,8 @@ Json to_json(const BreakEven&);  // with its schema, fulcrum.breakeven/1, when i
 Json to_json(const PlanRow&);
 Json to_json(const Plan&);
 Json to_json(const Roofline&);
+/// fulcrum.record/1.
+Json to_json(const ProfileSummary&);
 /// fulcrum.report/1.
 Json to_json(const Report&);
 Result<Plan> plan_from_json(const Json&, std::string_view origin);

@@ -191,16 +191,18 @@ __global__ void __launch_bounds__(256, kPerSm) conv_rows(Conv c, int rows, Note 
   note.end();
 }
 
-/// The same for kernels of 3 x 3 and few rows of a warp: all loads go out before the first is used.
-template <int kRows, class Note>
-__global__ void __launch_bounds__(128, kRows > 4 ? 5 : 7) conv_block(Conv c, Note note) {
+/// The same for kernels of 3 x 3 and few rows of a warp: all loads go out before the first is used. The warps of a CTA
+/// lie below each other or, kBeside, next to each other.
+template <int kRows, int kWarps, bool kBeside, streaming::Cache kCache, class Note>
+__global__ void __launch_bounds__(kWarps* kWarp, (kRows > 4 ? 20 : 28) / kWarps)
+    conv_block(Conv c, Note note) {
   constexpr int kSize = 3, kInputs = kRows + kSize - 1;
   follow();
   note.begin(c);
   const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-  const Place at = place_of(c, kColumns, static_cast<int>(blockDim.x) / kWarp * kRows);
-  const WarpRows r(c, at.row + warp * kRows, kRows);
-  const std::int64_t column = at.column + 4 * lane;
+  const Place at = place_of(c, kBeside ? kWarps * kColumns : kColumns, kBeside ? kRows : kWarps * kRows);
+  const WarpRows r(c, at.row + (kBeside ? 0 : warp * kRows), kRows);
+  const std::int64_t column = at.column + (kBeside ? warp * kColumns : 0) + 4 * lane;
   const bool inside = column<c.w, has_left = column> 0, has_right = column + 4 < c.w;
   const bool has_beside = (lane == 0 && has_left) || (lane == kWarp - 1 && has_right);
   const float* from = c.x + (at.image * c.h + r.top) * c.w + column;
@@ -226,8 +228,8 @@ __global__ void __launch_bounds__(128, kRows > 4 ? 5 : 7) conv_block(Conv c, Not
       skip_row<kSize>(partial, complete);
     }
     if (q < kSize - 1 || q >= r.count + kSize - 1 || !inside) continue;
-    *reinterpret_cast<float4*>(to + (q - kSize + 1) * c.wo) =
-        make_float4(complete[0], complete[1], complete[2], complete[3]);
+    streaming::store<kCache>(reinterpret_cast<float4*>(to + (q - kSize + 1) * c.wo),
+                             make_float4(complete[0], complete[1], complete[2], complete[3]));
 #pragma unroll
     for (int o = 0; o < 4; ++o) note.take(complete[o]);
   }
@@ -375,6 +377,7 @@ __global__ void __launch_bounds__(kTileThreads) conv_tiles(Conv c, Note note) {
 /// How the rows form is cut: rows of a warp and warps of a CTA. Small images get as many CTAs as they can fill.
 struct RowShape {
   int rows, warps;
+  bool beside = false, once = false;
 };
 
 inline bool is_aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }
@@ -397,7 +400,8 @@ inline RowShape row_shape(const Conv& c) {
 template <class Note, class... More>
 fulcrum_status launch_form(void (*kernel)(Conv, More...), const Conv& c, const RowShape& s, bool overlaps,
                            void* stream, std::int64_t count, const More&... more) {
-  const std::int64_t ctas = divide_up(c.wo, kColumns) * divide_up(c.ho, s.warps * s.rows) * c.batch;
+  const int along = s.beside ? s.warps : 1, down = s.beside ? 1 : s.warps;
+  const std::int64_t ctas = divide_up(c.wo, kColumns * along) * divide_up(c.ho, down * s.rows) * c.batch;
   const streaming::Launch shape{ctas, s.warps * kWarp, overlaps && streaming::can_follow(nullptr) != 0};
   return streaming::launch(kernel, shape, stream, count, c, more...);
 }
@@ -408,10 +412,19 @@ fulcrum_status enqueue_rows(const Conv& c, RowShape chosen, bool overlaps, const
                             std::int64_t count) {
   const RowShape s = chosen.rows > 0 ? chosen : row_shape(c);
   if (c.kh == 3) {
-    const auto kernel = s.rows == 8   ? conv_block<8, Note>
-                        : s.rows == 4 ? conv_block<4, Note>
-                        : s.rows == 2 ? conv_block<2, Note>
-                                      : conv_block<1, Note>;
+    using enum streaming::Cache;
+    auto kernel = s.rows == 4   ? conv_block<4, 4, false, kept, Note>
+                  : s.rows == 2 ? conv_block<2, 4, false, kept, Note>
+                                : conv_block<1, 4, false, kept, Note>;
+    if constexpr (std::is_same_v<Note, NoNote>) {
+      if (s.once) kernel = conv_block<4, 4, false, once, Note>;
+      if (s.once && s.rows == 2) kernel = conv_block<2, 4, false, once, Note>;
+      if (s.once && s.warps == 8) kernel = conv_block<4, 8, false, once, Note>;
+      if (s.beside) kernel = s.once ? conv_block<8, 4, true, once, Note> : conv_block<8, 4, true, kept, Note>;
+      if (s.beside && s.rows == 4) kernel = conv_block<4, 4, true, once, Note>;
+      if (!s.beside && s.rows == 8)
+        kernel = s.once ? conv_block<8, 4, false, once, Note> : conv_block<8, 4, false, kept, Note>;
+    }
     return launch_form<Note>(kernel, c, s, overlaps, stream, count, note);
   }
   const auto kernel = c.kh == 5 ? conv_rows<5, 2, 2, Note> : conv_rows<7, 2, 2, Note>;

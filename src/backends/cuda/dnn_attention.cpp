@@ -25,9 +25,49 @@ constexpr int64_t kMostD = 256, kUnitD = 8;
 constexpr double kTrialFlops = 2e10;
 constexpr int kTrialEngines = 5;
 
+/// When keys and values are looked at: before the library's kernel, or beside it on a stream of its own, enqueued before
+/// or behind that kernel.
+enum class Look { before, beside, behind };
+
+/// A second stream that leaves the call's and comes back to it, in recordings too.
+class Branch {
+ public:
+  Branch() = default;
+  Branch(const Branch&) = delete;
+  Branch& operator=(const Branch&) = delete;
+  ~Branch() {
+    if (leaves_) cudaEventDestroy(leaves_);
+    if (returns_) cudaEventDestroy(returns_);
+    if (stream_) cudaStreamDestroy(stream_);
+  }
+  fulcrum_status make() {
+    int least = 0, most = 0;
+    FULCRUM_CUDA(cudaDeviceGetStreamPriorityRange(&least, &most));
+    FULCRUM_CUDA(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, least));
+    FULCRUM_CUDA(cudaEventCreateWithFlags(&leaves_, cudaEventDisableTiming));
+    FULCRUM_CUDA(cudaEventCreateWithFlags(&returns_, cudaEventDisableTiming));
+    return done();
+  }
+  fulcrum_status leave(cudaStream_t from) {
+    FULCRUM_CUDA(cudaEventRecord(leaves_, from));
+    FULCRUM_CUDA(cudaStreamWaitEvent(stream_, leaves_, 0));
+    return done();
+  }
+  fulcrum_status come_back(cudaStream_t to) {
+    FULCRUM_CUDA(cudaEventRecord(returns_, stream_));
+    FULCRUM_CUDA(cudaStreamWaitEvent(to, returns_, 0));
+    return done();
+  }
+  cudaStream_t stream() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+  cudaEvent_t leaves_ = nullptr, returns_ = nullptr;
+};
+
 class Plan {
  public:
-  fulcrum_status take(const fulcrum_args& a, bool is_bf16, std::shared_ptr<DnnEngine> engine);
+  fulcrum_status take(const fulcrum_args& a, bool is_bf16, Look look, std::shared_ptr<DnnEngine> engine);
   fulcrum_status run(const fulcrum_args& a, cudaStream_t stream);
 
  private:
@@ -38,6 +78,8 @@ class Plan {
 
   std::unique_ptr<DnnPlan> library_;
   Scratch statistics_, first_bad_;
+  Branch branch_;
+  Look look_ = Look::before;
   bool is_bf16_ = false;
 };
 
@@ -60,9 +102,11 @@ AttentionGuard Plan::guard_of(const fulcrum_args& a) const {
                         .is_bf16 = is_bf16_};
 }
 
-fulcrum_status Plan::take(const fulcrum_args& a, bool is_bf16, std::shared_ptr<DnnEngine> engine) {
+fulcrum_status Plan::take(const fulcrum_args& a, bool is_bf16, Look look, std::shared_ptr<DnnEngine> engine) {
   const DnnAttentionSizes s(a);
   is_bf16_ = is_bf16;
+  look_ = look;
+  if (look != Look::before) FULCRUM_STATUS(branch_.make());
   const auto rows = static_cast<std::size_t>(s.batches * s.heads * s.queries);
   if (!a.ptr[kLse]) FULCRUM_STATUS(statistics_.take(rows * sizeof(float)));
   FULCRUM_STATUS(DnnPlan::make(std::move(engine), operands(a), &library_));
@@ -71,8 +115,12 @@ fulcrum_status Plan::take(const fulcrum_args& a, bool is_bf16, std::shared_ptr<D
 
 fulcrum_status Plan::run(const fulcrum_args& a, cudaStream_t stream) {
   const AttentionGuard guard = guard_of(a);
-  FULCRUM_STATUS(enqueue_guard_scan(guard, stream));
+  if (look_ != Look::before) FULCRUM_STATUS(branch_.leave(stream));
+  if (look_ != Look::behind)
+    FULCRUM_STATUS(enqueue_guard_scan(guard, look_ == Look::before ? stream : branch_.stream()));
   FULCRUM_STATUS(library_->run(operands(a), stream, 1));
+  if (look_ == Look::behind) FULCRUM_STATUS(enqueue_guard_scan(guard, branch_.stream()));
+  if (look_ != Look::before) FULCRUM_STATUS(branch_.come_back(stream));
   return enqueue_guard_patch(guard, stream);
 }
 
@@ -102,8 +150,20 @@ const char* isa() {
 }
 const char* library() { return dnn().detail.c_str(); }
 
+fulcrum_status make_plan(const fulcrum_args* a, const char* dtype, Look look, void** into) {
+  if (!dnn_attention_supports(a, dtype)) return failed(FULCRUM_UNSUPPORTED, dnn().detail.c_str());
+  const bool is_bf16 = std::strcmp(dtype, "bf16") == 0;
+  std::shared_ptr<DnnEngine> engine;
+  FULCRUM_STATUS(choose(*a, is_bf16, &engine));
+  auto plan = std::make_unique<Plan>();
+  FULCRUM_STATUS(plan->take(*a, is_bf16, look, std::move(engine)));
+  *into = plan.release();
+  return done();
+}
+
+template <Look kLook>
 fulcrum_status plan(const fulcrum_kernel* self, const fulcrum_args* a, void** plan) {
-  return dnn_attention_plan(a, self->dtype, plan);
+  return make_plan(a, self->dtype, kLook, plan);
 }
 fulcrum_status run(const fulcrum_args* a, void* stream, int64_t count) {
   return dnn_attention_run(a, a->plan, stream, count);
@@ -112,7 +172,7 @@ template <bool kBf16>
 int supports(const fulcrum_args* a) {
   return dnn_attention_supports(a, kBf16 ? "bf16" : "f16") ? 1 : 0;
 }
-template <bool kBf16>
+template <bool kBf16, Look kLook = Look::before>
 fulcrum_kernel entry(const char* variant) {
   return fulcrum_kernel{.variant = variant,
                         .precision = kBf16 ? "bf16" : "fp16",
@@ -120,7 +180,7 @@ fulcrum_kernel entry(const char* variant) {
                         .isa = isa,
                         .detail = library,
                         .supports = supports<kBf16>,
-                        .plan = plan,
+                        .plan = plan<kLook>,
                         .drop = dnn_attention_drop,
                         .run = run};
 }
@@ -136,14 +196,7 @@ bool dnn_attention_supports(const fulcrum_args* a, const char*) {
 }
 
 fulcrum_status dnn_attention_plan(const fulcrum_args* a, const char* dtype, void** into) {
-  if (!dnn_attention_supports(a, dtype)) return failed(FULCRUM_UNSUPPORTED, dnn().detail.c_str());
-  const bool is_bf16 = std::strcmp(dtype, "bf16") == 0;
-  std::shared_ptr<DnnEngine> engine;
-  FULCRUM_STATUS(choose(*a, is_bf16, &engine));
-  auto plan = std::make_unique<Plan>();
-  FULCRUM_STATUS(plan->take(*a, is_bf16, std::move(engine)));
-  *into = plan.release();
-  return done();
+  return make_plan(a, dtype, Look::before, into);
 }
 
 void dnn_attention_drop(void* plan) { delete static_cast<Plan*>(plan); }
@@ -154,7 +207,9 @@ fulcrum_status dnn_attention_run(const fulcrum_args* a, void* plan, void* stream
 }
 
 std::span<const fulcrum_kernel> dnn_attention_kernels() {
-  static const fulcrum_kernel kernels[] = {entry<false>("cudnn"), entry<true>("cudnn")};
+  static const fulcrum_kernel kernels[] = {entry<false>("cudnn"), entry<true>("cudnn"),
+                                           entry<false, Look::beside>("cudnn_beside"),
+                                           entry<false, Look::behind>("cudnn_behind")};
   return kernels;
 }
 

@@ -31,7 +31,7 @@ struct ExactJudge {
 
   __device__ __forceinline__ void set(int pixels, const LabelJob& job) { finish.set(pixels, job.table); }
   template <class Windows>
-  __device__ __forceinline__ unsigned bit(const Windows& windows, int k, const LabelJob& job) const {
+  __device__ __forceinline__ unsigned bit(const Windows& windows, int k, bool, const LabelJob& job) const {
     return segment::bit_of(finish(windows.sum[k]), job.thresholds);
   }
 };
@@ -56,20 +56,31 @@ struct CoarseJudge {
       open[i] = static_cast<int>(fmax(ceil(limit + margin), -1.0)) - sure[i];
     }
   }
+  /// Whole warps call. Windows around no pixel of the image (not `there`) may have any label. The others that are in
+  /// doubt are counted by the warp together, one after the other: a lone lane would keep the others waiting.
   template <class Windows>
-  __device__ __forceinline__ unsigned bit(const Windows& windows, int k, const LabelJob& job) const {
+  __device__ __forceinline__ unsigned bit(const Windows& windows, int k, bool there,
+                                          const LabelJob& job) const {
     const int sum = windows.sum[k];
     bool doubt = false;
 #pragma unroll
     for (int i = 0; i < 3; ++i) {
       doubt |= static_cast<unsigned>(sum - sure[i] - 1) < static_cast<unsigned>(open[i]);
     }
-    if (doubt) {
+    unsigned label = sum <= sure[0] ? 0x10U : sum <= sure[1] ? 0x100U : sum <= sure[2] ? 0x1000U : 0x1U;
+    unsigned lanes = __ballot_sync(kAll, doubt && there);
+    if (lanes == 0) return label;
+    __syncwarp();  // counts of all lanes are in place
+    for (; lanes != 0; lanes &= lanes - 1) {
+      const int lane = __ffs(static_cast<int>(lanes)) - 1;
+      const std::int64_t exact_sum = windows.exact_sum(lane, k, job.table);
+      if (static_cast<int>(threadIdx.x % kWarp) != lane) continue;
       ExactJudge exact;
       exact.set(pixels, job);
-      return segment::bit_of(exact.finish(windows.exact_sum(k, job.table)), job.thresholds);
+      label = segment::bit_of(exact.finish(exact_sum), job.thresholds);
     }
-    return sum <= sure[0] ? 0x10U : sum <= sure[1] ? 0x100U : sum <= sure[2] ? 0x1000U : 0x1U;
+    __syncwarp();  // before they change again
+    return label;
   }
 };
 
@@ -106,8 +117,8 @@ struct LabelSink {
     LabelRow<kColumns> below;
 #pragma unroll
     for (int k = 0; k < kColumns; ++k) {
-      below.own[k] = judge[k].bit(windows, k, job);
       const bool there = column + k >= 0 && column + k < w;
+      below.own[k] = judge[k].bit(windows, k, there, job);
       if (nan && there && window_has_nan(image, y, column + k, job.window)) below.own[k] = 1;
     }
     const unsigned left = __shfl_up_sync(kAll, below.own[kColumns - 1], 1);

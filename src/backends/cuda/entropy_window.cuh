@@ -52,14 +52,19 @@ struct Histogram<4> {
   }
 };
 
+/// By a whole warp, the same in all lanes: the sum of T over the counts of the thread whose words begin at `base`.
 template <class Hist>
 __device__ __noinline__ std::int64_t recount(const unsigned char* memory, unsigned base, int shift,
                                              unsigned mask, const std::int64_t* table) {
   std::int64_t sum = 0;
-  for (unsigned bin = 0; bin < 256; ++bin) {
+#pragma unroll
+  for (unsigned i = 0; i < 256 / kWarp; ++i) {
+    const unsigned bin = threadIdx.x % kWarp + i * kWarp;
     const auto* word = reinterpret_cast<const typename Hist::Word*>(memory + Hist::address(base, bin, 0));
     sum += table[(*word >> shift) & mask];
   }
+#pragma unroll
+  for (int distance = kWarp / 2; distance > 0; distance /= 2) sum += __shfl_xor_sync(kAll, sum, distance);
   return sum;
 }
 
@@ -141,9 +146,11 @@ struct Windows {
     }
   }
 
-  /// The sum of T over the bins of window k, from its counts.
-  __device__ __forceinline__ std::int64_t exact_sum(int k, const std::int64_t* table) const {
-    return recount<Hist>(memory, base, kCountBits * k, (1U << kCountBits) - 1, table);
+  /// The sum of T over the bins of window k of a lane of the warp, from its counts. Whole warps call, with a barrier of
+  /// theirs before and behind.
+  __device__ __forceinline__ std::int64_t exact_sum(int lane, int k, const std::int64_t* table) const {
+    const unsigned first = __shfl_sync(kAll, base, lane);
+    return recount<Hist>(memory, first, kCountBits * k, (1U << kCountBits) - 1, table);
   }
 
   /// Takes kPixels pixels off the front.

@@ -37,12 +37,23 @@ constexpr cudaError_t kLost[] = {
     cudaErrorExternalDevice,
     cudaErrorMpsClientTerminated,
     cudaErrorContextIsDestroyed,
+    static_cast<cudaError_t>(226),  // cudaErrorContained and, below, cudaErrorTensorMemoryLeak: not in every 12.x
+    static_cast<cudaError_t>(721),
+};
+
+/// Somebody else has the device, or what shares it is not ready: the same call may succeed later.
+constexpr cudaError_t kBusy[] = {
+    cudaErrorDevicesUnavailable,       cudaErrorSystemNotReady,
+    cudaErrorMpsConnectionFailed,      cudaErrorMpsRpcFailure,
+    cudaErrorMpsServerNotReady,        cudaErrorMpsMaxClientsReached,
+    cudaErrorMpsMaxConnectionsReached,
 };
 
 int32_t code_of(cudaError_t error) {
   if (error == cudaErrorMemoryAllocation) return FULCRUM_OUT_OF_MEMORY;
-  const bool lost = std::find(std::begin(kLost), std::end(kLost), error) != std::end(kLost);
-  return lost ? FULCRUM_DEVICE_LOST : FULCRUM_DEVICE_ERROR;
+  if (std::find(std::begin(kLost), std::end(kLost), error) != std::end(kLost)) return FULCRUM_DEVICE_LOST;
+  const bool busy = std::find(std::begin(kBusy), std::end(kBusy), error) != std::end(kBusy);
+  return busy ? FULCRUM_DEVICE_BUSY : FULCRUM_DEVICE_ERROR;
 }
 
 /// "13.0" of 13000.

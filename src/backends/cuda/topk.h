@@ -50,12 +50,19 @@ struct TensorShape {
   int queries = 0;    // of a tile
   int terms = 1;      // of a score: 1 or, to carry all bits of f32, 3
   bool wide = false;  // by the kernel of topk_wide.h
+  // By that of topk_packed.h, with copies of rows and queries in so many bytes each; 0: without.
+  std::int64_t packed_pitch = 0;
   std::int64_t query_tiles = 0, chunks = 0;
 
   std::int64_t padded_queries() const { return query_tiles * queries; }
   std::size_t candidate_bytes() const;
   std::size_t count_bytes() const {
     return static_cast<std::size_t>(chunks * padded_queries()) * sizeof(int);
+  }
+  /// Of the copies, and of a number for each of them.
+  std::size_t packed_bytes(const Search& search) const {
+    const auto all = static_cast<std::size_t>(search.row_count + search.query_count);
+    return packed_pitch == 0 ? 0 : all * (static_cast<std::size_t>(packed_pitch) + sizeof(float));
   }
   std::size_t bound_bytes() const { return static_cast<std::size_t>(padded_queries()) * sizeof(unsigned); }
 };
@@ -65,6 +72,11 @@ inline constexpr int kMostChunks = 512;
 inline constexpr int kTensorMostK = 32;
 inline constexpr std::int64_t kTensorMostD = 1 << 16;  // the bound grows with it
 TensorShape tensor_shape(const Search& search, int terms);
+/// The same with copies of all operands.
+TensorShape packed_shape(const Search& search, int terms);
+/// Whether the device and the copies' kernel can, and whether that is faster.
+bool packed_takes(const Search& search);
+bool packed_pays(const Search& search, int terms);
 bool tensor_takes(std::int64_t queries, std::int64_t rows, std::int64_t d, std::int64_t k);
 
 /// `bounds` are zero between calls.
@@ -72,6 +84,7 @@ struct TensorMemory {
   void* candidates = nullptr;
   int* counts = nullptr;
   unsigned* bounds = nullptr;
+  unsigned char* packed = nullptr;
 };
 fulcrum_status enqueue_tensor_search(const Search& search, const TensorShape& shape,
                                      const TensorMemory& memory, bool programmatic, void* stream,

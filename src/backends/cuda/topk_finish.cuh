@@ -117,7 +117,9 @@ struct Finish {
     merge_block(list, picks.lists, 32, lane, warp, warps);
     if (warp == 0) {
       const Key kth = __shfl_sync(kAll, list.mine, s.search.k - 1);
-      const float bound = kth == 0 ? -INFINITY : key_score(kth) - s.margin * length;
+      float best = key_score(kth);
+      if (s.packed.scales) best = fminf(best, 1.0F);
+      const float bound = kth == 0 ? -INFINITY : best - s.margin * length;
       const bool reaches = list.mine != 0 && !(key_score(list.mine) < bound);
       const unsigned reaching = __ballot_sync(kAll, reaches);
       if (reaches) picks.rows[lane] = key_row(list.mine);
@@ -161,10 +163,17 @@ struct Finish {
   __device__ __forceinline__ void run() {
     const int count = first_count();
     const unsigned seen = __ldcg(s.bounds + query);
-    const float square =
-        cosine::square_of_query<kAligned, 1>(s.search.queries + query * s.search.d, s.search.d, lane);
-    length = sqrtf(square);
-    if (cosine::safe_square(square) && pick(count, seen == 0 ? -INFINITY : score_of(seen))) {
+    bool safe;
+    if (s.packed.scales) {
+      length = 1;
+      safe = !isnan(__ldcg(s.packed.query_scales + query));
+    } else {
+      const float square =
+          cosine::square_of_query<kAligned, 1>(s.search.queries + query * s.search.d, s.search.d, lane);
+      length = sqrtf(square);
+      safe = cosine::safe_square(square);
+    }
+    if (safe && pick(count, seen == 0 ? -INFINITY : score_of(seen))) {
       score_picks();
     } else {
       score_all();

@@ -20,15 +20,17 @@ struct Stream {
   int capacity;
 };
 
-/// Where a warp's rows begin, and how far its tiles lie apart.
+/// Where a warp's rows begin, and how far its tiles lie apart. Rows are below 2^31, so a tile behind the last still fits.
 template <int kRows>
 struct Walk {
-  std::int64_t tile, step, tiles;
+  unsigned tile, step, tiles;
 
   __device__ Walk(const Stream& s, std::int64_t chunk, int warp, int warps)
-      : tile(chunk * warps + warp), step(s.chunks * warps), tiles((s.search.row_count + kRows - 1) / kRows) {}
+      : tile(static_cast<unsigned>(chunk) * warps + warp),
+        step(static_cast<unsigned>(s.chunks) * warps),
+        tiles(static_cast<unsigned>((s.search.row_count + kRows - 1) / kRows)) {}
   __device__ bool more() const { return tile < tiles; }
-  __device__ std::int64_t wanted() const { return tile * kRows; }
+  __device__ std::int64_t wanted() const { return std::int64_t{tile} * kRows; }
 };
 
 /// The first row of a warp's first tile to L2 while the call before is still at work.
@@ -136,9 +138,10 @@ template <bool kAligned, int kRows, int kQueries, bool kRowSquares, int kThreads
 __global__ void __launch_bounds__(kThreads, kQueries == 1 && kRows > 1 ? 3 : 2) stream_topk(Stream s) {
   using Tile = cosine::Tile<kAligned, kRows, kQueries, kRowSquares>;
   __shared__ Key shared[kThreads / 32 * kQueries * 32];
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32, k = s.search.k;
-  const std::int64_t group = blockIdx.x % s.groups, chunk = blockIdx.x / s.groups;
-  const std::int64_t query = min(group * kQueries, s.search.query_count - kQueries);
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = kThreads / 32, k = s.search.k;
+  const unsigned group = blockIdx.x % static_cast<unsigned>(s.groups),
+                 chunk = blockIdx.x / static_cast<unsigned>(s.groups);
+  const std::int64_t query = min(std::int64_t{group} * kQueries, s.search.query_count - kQueries);
   Walk<kRows> walk(s, chunk, warp, warps);
   fetch_first_row<kAligned>(s.search, walk.wanted(), lane);
   streaming::follow();

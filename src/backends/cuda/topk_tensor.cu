@@ -6,6 +6,7 @@
 
 #include "backends/cuda/topk_candidates.cuh"
 #include "backends/cuda/topk_finish.cuh"
+#include "backends/cuda/topk_packed.h"
 #include "backends/cuda/topk_wide.h"
 
 namespace fulcrum::backends::cuda::topk {
@@ -37,11 +38,30 @@ Choices kernel_of(const Search& s, const TensorShape& shape) {
   return shape.queries == 64 ? kernel_for<3, 64, true>() : kernel_for<3, 128, true>();
 }
 
+// Copies are worth a launch more and their bytes for so many queries, and for so many pairs; and no more memory than this.
+constexpr std::int64_t kPackedQueries = 128, kPackedOnceQueries = 256, kPackedPairs = 500'000;
+constexpr std::size_t kMostPackedBytes = std::size_t{4} << 30;
+
 /// How far an approximate score may be from the score of cosine.cuh. tf32 drops 13 bits of either factor, three terms
 /// what is below 2^-20; the rest is what sums of D terms in f32 may be off, on both sides, with room to spare.
 float error_of(const Search& s, int terms) {
   const float products = terms == 1 ? 0x1.02p-9F : 0x1p-17F;
   return products + static_cast<float>(s.d) * 0x1p-21F;
+}
+/// The same for copies in halves: each factor is rounded to 11 bits, or to 22, and may be longer than 1 by 2^-7.
+float packed_error_of(const Search& s, int terms) {
+  const float products = terms == 1 ? 0x1.08p-10F : 0x1p-17F;
+  return products + static_cast<float>(s.d) * 0x1p-21F;
+}
+
+Packed packed_of(const Search& s, const TensorShape& shape, unsigned char* memory) {
+  if (shape.packed_pitch == 0) return {};
+  auto* scales = reinterpret_cast<float*>(memory + (s.row_count + s.query_count) * shape.packed_pitch);
+  return Packed{.rows = memory,
+                .queries = memory + s.row_count * shape.packed_pitch,
+                .scales = scales,
+                .query_scales = scales + s.row_count,
+                .pitch = shape.packed_pitch};
 }
 
 fulcrum_status allow(const Choices& choices) {
@@ -57,6 +77,13 @@ fulcrum_status launch_tiles(const Choices& choices, const TensorSearch& s, bool 
                                              .programmatic = programmatic,
                                              .shared_bytes = static_cast<std::size_t>(choices.shared_bytes)},
                            stream, 1, s);
+}
+
+fulcrum_status launch_search(const Choices& choices, const TensorSearch& s, const TensorShape& shape,
+                             bool programmatic, void* stream) {
+  if (shape.packed_pitch > 0) return enqueue_packed(s, shape.terms, shape.queries, programmatic, stream);
+  if (shape.wide) return enqueue_wide(s, programmatic, stream);
+  return launch_tiles(choices, s, programmatic, stream);
 }
 
 fulcrum_status launch_finish(const TensorSearch& s, int queries_of_tile, bool programmatic, void* stream) {
@@ -100,25 +127,57 @@ TensorShape tensor_shape(const Search& s, int terms) {
   return shape;
 }
 
+bool packed_takes(const Search& s) {
+  return s.aligned && s.k <= kPackedMostK && device().major == 9 && device().minor == 0 &&
+         packed_shape(s, 3).packed_bytes(s) <= kMostPackedBytes;
+}
+
+bool packed_pays(const Search& s, int terms) {
+  return packed_takes(s) && s.query_count >= (terms == 1 ? kPackedOnceQueries : kPackedQueries) &&
+         s.query_count * s.row_count >= kPackedPairs;
+}
+
+TensorShape packed_shape(const Search& s, int terms) {
+  const std::int64_t queries = std::min(s.query_count, kBatch), sms = device().sms,
+                     row_tiles = streaming::divide_up(s.row_count, kTileRows);
+  // A wide tile pays where every SM has several.
+  const bool wide = streaming::divide_up(queries, kPackedWide) * row_tiles >= 2 * sms;
+  TensorShape shape{.queries = wide ? kPackedWide : kPackedNarrow,
+                    .terms = terms,
+                    .packed_pitch = packed_pitch(s.d, terms)};
+  shape.query_tiles = streaming::divide_up(queries, shape.queries);
+  const std::int64_t slots = std::min<std::int64_t>(wide ? sms : 2 * sms, kMostChunks);
+  shape.chunks = std::clamp<std::int64_t>(slots / shape.query_tiles, 1, row_tiles);
+  return shape;
+}
+
 fulcrum_status enqueue_tensor_search(const Search& s, const TensorShape& shape, const TensorMemory& memory,
                                      bool programmatic, void* stream, std::int64_t count) {
   const Choices choices = kernel_of(s, shape);
-  if (!shape.wide) FULCRUM_STATUS(allow(choices));
+  const bool is_packed = shape.packed_pitch > 0;
+  const Packed packed = packed_of(s, shape, memory.packed);
+  if (!shape.wide && !is_packed) FULCRUM_STATUS(allow(choices));
   for (std::int64_t call = 0; call < count; ++call) {
+    if (is_packed) FULCRUM_STATUS(enqueue_pack(s, packed, shape.terms, programmatic, stream));
     for (std::int64_t first = 0; first < s.query_count; first += kBatch) {
-      TensorSearch part{.search = s,
-                        .chunks = shape.chunks,
-                        .candidates = static_cast<Candidate*>(memory.candidates),
-                        .counts = memory.counts,
-                        .bounds = memory.bounds,
-                        .margin = 2 * error_of(s, shape.terms)};
+      TensorSearch part{
+          .search = s,
+          .chunks = shape.chunks,
+          .candidates = static_cast<Candidate*>(memory.candidates),
+          .counts = memory.counts,
+          .bounds = memory.bounds,
+          .margin = 2 * (is_packed ? packed_error_of(s, shape.terms) : error_of(s, shape.terms)),
+          .packed = packed};
       part.search.query_count = std::min(kBatch, s.query_count - first);
       part.search.queries += first * s.d;
       part.search.ids += first * s.k;
       part.search.scores += first * s.k;
+      if (is_packed) {
+        part.packed.queries += first * packed.pitch;
+        part.packed.query_scales += first;
+      }
       part.query_tiles = streaming::divide_up(part.search.query_count, shape.queries);
-      FULCRUM_STATUS(shape.wide ? enqueue_wide(part, programmatic, stream)
-                                : launch_tiles(choices, part, programmatic, stream));
+      FULCRUM_STATUS(launch_search(choices, part, shape, programmatic, stream));
       FULCRUM_STATUS(launch_finish(part, shape.queries, programmatic, stream));
     }
   }

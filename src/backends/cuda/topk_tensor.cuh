@@ -18,6 +18,15 @@ struct Candidate {
   std::int32_t row;
 };
 
+/// Copies of rows and queries in halves (topk_packed_90a.cu), which have the same length. Null: there are none.
+struct Packed {
+  unsigned char* rows = nullptr;
+  const unsigned char* queries = nullptr;
+  float* scales = nullptr;  // of the rows: what makes a cosine of a product; NaN: the row has no known length
+  const float* query_scales = nullptr;
+  std::int64_t pitch = 0;  // bytes of a row
+};
+
 struct TensorSearch {
   Search search;
   std::int64_t query_tiles, chunks;
@@ -25,6 +34,7 @@ struct TensorSearch {
   int* counts;            // [chunk][query]; more than kCandidates: not all are there
   unsigned* bounds;       // [query], as order_of(): the best bound of any CTA
   float margin;           // twice the error of a score
+  Packed packed = {};
 };
 
 inline constexpr int kDepth = 32;  // terms of a slab: 128 bytes of a row
@@ -251,11 +261,9 @@ __device__ __forceinline__ float kth_largest(float (&v)[kCount], int k) {
       }
     }
   }
-  float result = v[0];
+  float result = v[0];  // the least of the first k: an index at run time would put them into memory
 #pragma unroll
-  for (int i = 1; i < kCount; ++i) {
-    if (i == k - 1) result = v[i];
-  }
+  for (int i = 1; i < kCount; ++i) result = fminf(result, i < k ? v[i] : INFINITY);
   return result;
 }
 

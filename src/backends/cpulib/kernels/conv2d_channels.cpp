@@ -150,7 +150,10 @@ std::vector<fulcrum_kernel> make() {
     kernel.flop_factor = kWinogradFlops;
     kernels.push_back(kernel);
   }
-  for (fulcrum_kernel& kernel : kernels) kernel.drop = drop_plan;
+  for (fulcrum_kernel& kernel : kernels) {
+    kernel.drop = drop_plan;
+    kernel.plan_reads = 0b10;
+  }
   return kernels;
 }
 

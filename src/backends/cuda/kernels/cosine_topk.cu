@@ -18,11 +18,12 @@ using topk::Search;
 
 enum Pointer { kQuery, kRows, kInverseNorm, kIds, kScores };
 enum Dim { kQ, kN, kD, kK };
-enum class Way { fastest, stream, tensor };
+enum class Way { fastest, stream, tensor, packed };
 
 /// A pass over the rows for every few queries is cheaper below these: products on tensor cores need a launch more.
 constexpr std::int64_t kTensorQueries = 9, kTensorPairs = 100'000;
-constexpr double kTensorFlops = 0.4;  // 3 x f32's peak / tf32's, on an H200
+constexpr double kThreeHalves = 0.2;  // 3 x f32's peak / f16's, on an H200
+constexpr double kOneHalf = 0.5;      // tf32's / f16's
 
 Search search_of(const fulcrum_args& a) {
   const bool unit = a.scalar[0].i == 1;
@@ -43,7 +44,7 @@ Search search_of(const fulcrum_args& a) {
 
 bool takes_tensor(const Search& s, Way way) {
   if (way == Way::stream || !topk::tensor_takes(s.query_count, s.row_count, s.d, s.k)) return false;
-  if (way == Way::tensor) return true;
+  if (way == Way::tensor || way == Way::packed) return true;
   return s.query_count >= kTensorQueries && s.query_count * s.row_count >= kTensorPairs;
 }
 
@@ -55,7 +56,7 @@ struct Plan {
     topk::TensorShape products;
   };
   Shapes shapes[2];
-  Scratch lists, counters, counts;  // counters are zero between calls
+  Scratch lists, counters, counts, packed;  // counters are zero between calls
 };
 
 template <Way kWay, int kTerms>
@@ -67,6 +68,10 @@ fulcrum_status plan(const fulcrum_kernel*, const fulcrum_args* a, void** made) {
     return done();
   }
   std::size_t list_bytes = 0, counter_bytes = 0, count_bytes = 0;
+  const auto takes_copies = [&] {
+    if (kWay == Way::packed) return topk::packed_takes(s);
+    return kWay == Way::fastest && topk::packed_pays(s, kTerms);
+  };
   for (const bool aligned : {false, true}) {
     if (aligned && s.d % 4 != 0) continue;
     s.aligned = aligned;
@@ -74,6 +79,11 @@ fulcrum_status plan(const fulcrum_kernel*, const fulcrum_args* a, void** made) {
     shapes.tensor = takes_tensor(s, kWay);
     if (shapes.tensor) {
       shapes.products = topk::tensor_shape(s, kTerms);
+      if (takes_copies()) {
+        const topk::TensorShape packed = topk::packed_shape(s, kTerms);
+        // Without the memory for copies there is still the other way.
+        if (plan->packed.take(packed.packed_bytes(s)).code == FULCRUM_OK) shapes.products = packed;
+      }
       list_bytes = std::max(list_bytes, shapes.products.candidate_bytes());
       counter_bytes = std::max(counter_bytes, shapes.products.bound_bytes());
       count_bytes = std::max(count_bytes, shapes.products.count_bytes());
@@ -104,7 +114,8 @@ fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
     return topk::enqueue_stream(s, shapes.stream, plan.lists.as<void>(), plan.counters.as<unsigned>(),
                                 programmatic, stream, count);
   }
-  const topk::TensorMemory memory{plan.lists.as<void>(), plan.counts.as<int>(), plan.counters.as<unsigned>()};
+  const topk::TensorMemory memory{plan.lists.as<void>(), plan.counts.as<int>(), plan.counters.as<unsigned>(),
+                                  plan.packed.as<unsigned char>()};
   return topk::enqueue_tensor_search(s, shapes.products, memory, programmatic, stream, count);
 }
 
@@ -128,14 +139,16 @@ fulcrum_kernel make(const char* variant, const char* precision) {
 /// `default`: scores are compared in the precision of f32, by fma or by three products of tf32; `tf32` finds its
 /// candidates with one. Their results are the same. The others are one way each.
 std::span<const fulcrum_kernel> cosine_topk() {
-  static const std::array<fulcrum_kernel, 5> kernels = [] {
-    std::array<fulcrum_kernel, 5> made{
-        make<Way::fastest, 3>("default", nullptr), make<Way::fastest, 1>("tf32", "tf32"),
-        make<Way::stream, 3>("stream", nullptr), make<Way::tensor, 3>("tensor", nullptr),
-        make<Way::tensor, 1>("tensor_tf32", "tf32")};
-    made[3].supports = made[4].supports = tensor_supports;
-    // Three products on tensor cores take as long as so many on the cores that the peak of f32 is measured on.
-    made[0].flop_factor = made[3].flop_factor = kTensorFlops;
+  static const std::array<fulcrum_kernel, 7> kernels = [] {
+    std::array<fulcrum_kernel, 7> made{
+        make<Way::fastest, 3>("default", nullptr),   make<Way::fastest, 1>("tf32", "tf32"),
+        make<Way::stream, 3>("stream", nullptr),     make<Way::tensor, 3>("tensor", nullptr),
+        make<Way::tensor, 1>("tensor_tf32", "tf32"), make<Way::packed, 3>("packed", nullptr),
+        make<Way::packed, 1>("packed_tf32", "tf32")};
+    for (std::size_t i = 3; i < made.size(); ++i) made[i].supports = tensor_supports;
+    // Products of halves on tensor cores take as long as so many of those that the peak of a precision is measured with.
+    made[0].flop_factor = made[3].flop_factor = made[5].flop_factor = kThreeHalves;
+    made[1].flop_factor = made[4].flop_factor = made[6].flop_factor = kOneHalf;
     return made;
   }();
   return kernels;

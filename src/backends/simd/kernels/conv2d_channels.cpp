@@ -308,7 +308,8 @@ std::span<const fulcrum_kernel> conv2d_channels() {
                                             .plan = make_plan,
                                             .drop = drop_plan,
                                             .run = run,
-                                            .partial = partial}};
+                                            .partial = partial,
+                                            .plan_reads = 0b10}};
   return kernels;
 }
 }  // namespace kernels

@@ -355,7 +355,9 @@ std::span<const fulcrum_kernel> cosine_topk() {
                          .drop = drop,
                          .run = run,
                          .partial = partial};
-    fulcrum_kernel halves = plain, bytes = plain;
+    fulcrum_kernel halves = plain;
+    halves.plan_reads = 0b110;
+    fulcrum_kernel bytes = halves;
     halves.variant = halves.precision = "fp16";
     halves.byte_factor = 0.5;
     bytes.variant = bytes.precision = "int8";

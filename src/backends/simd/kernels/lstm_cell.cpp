@@ -216,7 +216,8 @@ std::span<const fulcrum_kernel> lstm_cell() {
                                             .plan = make_plan,
                                             .drop = drop_plan,
                                             .run = run,
-                                            .partial = partial}};
+                                            .partial = partial,
+                                            .plan_reads = 0b111000}};
   return kernels;
 }
 }  // namespace kernels

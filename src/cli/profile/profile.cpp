@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// See profile.h.
+#include "cli/profile/profile.h"
+
+#include <fmt/format.h>
+#include <fulcrum/report/formats.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+
+namespace fulcrum::cli {
+namespace {
+
+constexpr std::size_t kMostFunctions = 200, kMostChanges = 100;
+
+void add_functions(const record::Hot& hot, ProfileSummary& summary) {
+  for (const record::HotFunction& f : hot.functions) {
+    if (summary.functions.size() >= kMostFunctions) break;
+    if (f.samples == 0 && f.waiting_share == 0) continue;
+    summary.functions.push_back({.name = f.function,
+                                 .module = f.module,
+                                 .file = f.file,
+                                 .line = f.line,
+                                 .self = f.self,
+                                 .inclusive = f.inclusive,
+                                 .waiting_share = f.waiting_share,
+                                 .threads = f.threads,
+                                 .recursive = f.recursive,
+                                 .rank = f.rank});
+  }
+}
+
+void add_threads_and_regions(const record::Hot& hot, ProfileSummary& summary) {
+  for (const record::HotThread& t : hot.threads) {
+    summary.threads.push_back({.name = t.name,
+                               .hottest = t.hottest,
+                               .pid = t.pid,
+                               .tid = t.tid,
+                               .cpu_seconds = t.cpu_seconds,
+                               .blocked_seconds = t.blocked_seconds,
+                               .preempted_seconds = t.preempted_seconds,
+                               .share = t.share});
+  }
+  for (const record::HotRegion& r : hot.regions) {
+    summary.regions.push_back({.path = r.path,
+                               .share = r.share,
+                               .entries = r.entries,
+                               .work = r.work,
+                               .seconds_per_entry = r.seconds_per_entry});
+  }
+}
+
+/// Boxes of both profiles in one tree: those of `before` are scaled so that both trees are equally long.
+void add_flame(const CpuProfile& profile, const CpuProfile* before, ProfileSummary& summary) {
+  std::map<std::tuple<std::int64_t, std::string, std::string, bool>, std::int64_t> numbers;
+  const auto add = [&](const std::vector<record::FlameNode>& nodes, bool is_before, double scale) {
+    std::vector<std::int64_t> place;
+    for (const record::FlameNode& node : nodes) {
+      const std::int64_t parent = node.parent < 0 ? -1 : place[static_cast<std::size_t>(node.parent)];
+      const auto [at, added] = numbers.try_emplace({parent, node.name, node.module, node.waiting},
+                                                   static_cast<std::int64_t>(summary.flame.size()));
+      if (added) {
+        summary.flame.push_back(
+            {.name = node.name, .module = node.module, .parent = parent, .waiting = node.waiting});
+      }
+      place.push_back(at->second);
+      ProfileSummary::Box& box = summary.flame[static_cast<std::size_t>(at->second)];
+      (is_before ? box.before_seconds : box.seconds) += node.seconds * scale;
+    }
+  };
+  const auto total = [](const std::vector<record::FlameNode>& nodes) {
+    double sum = 0;
+    for (const record::FlameNode& node : nodes) sum += node.seconds;
+    return sum;
+  };
+  const auto nodes = record::flame(profile);
+  add(nodes, false, 1);
+  if (before == nullptr) return;
+  const auto others = record::flame(*before);
+  const double whole = total(others);
+  if (whole > 0) add(others, true, total(nodes) / whole);
+}
+
+void add_changes(const record::Hot& hot, const CpuProfile& before, ProfileSummary& summary) {
+  summary.compared_with = before.command.empty() ? before.origin : before.command;
+  for (const record::Difference& d : record::difference(record::hot(before), hot)) {
+    if (summary.changes.size() >= kMostChanges) break;
+    summary.changes.push_back({.name = d.function,
+                               .module = d.module,
+                               .before = d.before,
+                               .after = d.after,
+                               .change = d.change,
+                               .clear = d.clear});
+  }
+}
+
+}  // namespace
+
+Result<CpuProfile> record_profile(const Recording& recording, Context& context) {
+  record::Options options;
+  options.command = recording.command;
+  options.pid = recording.pid;
+  options.duration_seconds = recording.duration_seconds;
+  if (recording.rate_hz > 0) {
+    options.rate_hz = recording.rate_hz;
+    options.adaptive = false;
+  }
+  // Our document has standard output for itself.
+  if (context.json_owns_output()) options.standard_output = STDERR_FILENO;
+  std::atomic<bool> stop{false};
+  options.stop = &stop;
+  options.progress = [&](const record::Progress& progress) {
+    if (interrupted()) stop.store(true);
+    context.progress(fmt::format("{} {:.1f} s, {} samples, {} thread{}{}", progress.activity,
+                                 progress.seconds, progress.samples, progress.threads,
+                                 progress.threads == 1 ? "" : "s",
+                                 progress.lost > 0 ? fmt::format(", {} lost", progress.lost) : ""));
+  };
+  FULCRUM_TRY(CpuProfile profile, record::record(options));
+  context.progress("");
+  profile.machine_id = context.machine().id;
+  if (profile.program.empty()) {
+    profile.program = fmt::format("fulcrum {} ({})", build_info().version, build_info().commit);
+  }
+  if (profile.samples.empty()) {
+    return Error{interrupted() ? Code::interrupted : Code::inconclusive,
+                 "the program ended before a single sample was taken",
+                 "give it more work, or a higher --rate"};
+  }
+  return profile;
+}
+
+Result<CpuProfile> load_profile(const std::string& file) {
+  FULCRUM_TRY(const std::string content, read_file(file));
+  return report::read_profile(content, file);
+}
+
+ProfileSummary summary_of(const CpuProfile& profile, const CpuProfile* before) {
+  const record::Hot hot = record::hot(profile);
+  ProfileSummary summary;
+  summary.command = profile.command;
+  summary.created_utc = profile.created_utc;
+  summary.program = profile.program;
+  summary.origin = profile.origin;
+  summary.event = profile.event;
+  summary.basis = hot.basis;
+  summary.rate_hz = profile.rate_hz;
+  summary.wall_seconds = profile.wall_seconds;
+  summary.cpu_seconds = profile.cpu_seconds;
+  summary.steal_seconds = profile.steal_seconds;
+  summary.seconds = hot.seconds;
+  summary.waiting_share = hot.waiting_share;
+  summary.truncated_share = profile.truncated_share();
+  summary.samples = profile.on_cpu_samples();
+  summary.lost_samples = profile.lost_samples;
+  summary.overhead_target_seconds = profile.overhead_target_seconds;
+  summary.overhead_collector_seconds = profile.overhead_collector_seconds;
+  summary.exit_code = profile.exit_code;
+  add_functions(hot, summary);
+  add_threads_and_regions(hot, summary);
+  add_flame(profile, before, summary);
+  if (before != nullptr) add_changes(hot, *before, summary);
+  summary.notes = profile.notes;
+  summary.notes.insert(summary.notes.end(), hot.notes.begin(), hot.notes.end());
+  return summary;
+}
+
+}  // namespace fulcrum::cli

@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who waits for whom, and until when. How a batch runs is in batch_run.cpp.
+#include "executor/batch_queue.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+namespace fulcrum::executor {
+namespace {
+
+constexpr std::size_t kMostGroups = 64;
+constexpr int kRecommendationBatches = 64;  // the table learns, so its advice is asked for now and then
+constexpr std::chrono::microseconds kLongestNap{
+    1000};  // the clock may not be the one that waits are counted in
+
+char kThere = 0;  // stands for an operand that is there, wherever that is
+
+}  // namespace
+
+bool BatchQueue::Key::operator==(const Key& other) const {
+  return op == other.op && dtype == other.dtype && terms == other.terms &&
+         std::memcmp(&args, &other.args, sizeof(Args)) == 0;
+}
+
+std::size_t BatchQueue::Hash::operator()(const Key& key) const {
+  const std::string_view bytes(reinterpret_cast<const char*>(&key.args), sizeof(Args));
+  return std::hash<std::string_view>()(bytes) ^ std::hash<const void*>()(key.terms) ^
+         static_cast<std::size_t>(key.op * 8 + static_cast<int>(key.dtype));
+}
+
+BatchQueue::BatchQueue(AsyncPool& pool, const measure::Clock& clock, BatchHooks hooks, bool timer)
+    : pool_(pool), clock_(clock), hooks_(std::move(hooks)), timer_wanted_(timer) {}
+
+BatchQueue::~BatchQueue() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (timer_.joinable()) timer_.join();
+  flush();
+  pool_.drain();
+}
+
+bool BatchQueue::can_batch(const Request& request) {
+  const OpFacts& facts = *request.facts;
+  if (!can_slice(facts, request.args) || request.args.dim[facts.slice_dim] <= 0) return false;
+  Args twice = request.args;
+  twice.dim[facts.slice_dim] *= 2;
+  if (!ops::check_args(*facts.op, twice).ok()) return false;  // sizes that hang together
+  for (int slot = 0; slot < facts.pointers; ++slot) {
+    const auto at = static_cast<std::size_t>(slot);
+    if (!request.args.ptr[slot]) continue;
+    const bool grows = facts.op->extent(twice, slot) != facts.op->extent(request.args, slot);
+    if (!grows && facts.slots[at].writes) return false;
+    const Residence* home = request.homes[at];
+    // What is on the device already has no way to save.
+    if (grows && home && (!home->valid_on(Place::host) || home->valid_on(Place::device))) return false;
+  }
+  return true;
+}
+
+BatchQueue::Key BatchQueue::key_of(const LaterCall& call) {
+  const Request& request = call.request;
+  const OpFacts& facts = *request.facts;
+  Key key{.op = request.op, .dtype = request.dtype, .terms = call.terms.get(), .args = request.args};
+  Args twice = request.args;
+  twice.dim[facts.slice_dim] *= 2;
+  for (int slot = 0; slot < facts.pointers; ++slot) {
+    const bool grows = facts.op->extent(twice, slot) != facts.op->extent(request.args, slot);
+    if (key.args.ptr[slot] && grows) key.args.ptr[slot] = &kThere;
+  }
+  key.args.dim[facts.slice_dim] = 0;
+  return key;
+}
+
+Future BatchQueue::submit(LaterCall call) {
+  auto state = std::make_shared<Future::State>();
+  Future future(state);
+  const double latency = call.terms->policy.batch_latency_seconds;
+  if (latency <= 0 || !can_batch(call.request)) {
+    std::vector<Item> alone;
+    alone.push_back(Item{std::move(call), std::move(state)});
+    start(std::move(alone));
+    return future;
+  }
+  const Key key = key_of(call);
+  std::vector<Item> ready;
+  {
+    const std::lock_guard lock(mutex_);
+    if (groups_.size() >= kMostGroups && !groups_.contains(key)) {
+      std::erase_if(groups_, [](const auto& entry) { return entry.second.waiting.empty(); });
+    }
+    Group& group = groups_[key];
+    const std::int64_t units = call.request.args.dim[call.request.facts->slice_dim];
+    if (group.batches_left == 0 && group.waiting.empty()) {
+      group.terms = call.terms;
+      group.target_units = units * recommended_calls(hooks_, call.request, *call.terms, latency);
+      group.batches_left = kRecommendationBatches;
+    }
+    if (group.waiting.empty()) group.deadline = clock_.now() + latency;
+    group.units += units;
+    group.waiting.push_back(Item{std::move(call), std::move(state)});
+    ++waiting_;
+    if (group.units >= group.target_units) {
+      ready.swap(group.waiting);
+      waiting_ -= ready.size();
+      group.units = 0;
+      --group.batches_left;
+    } else if (timer_wanted_ && !timer_.joinable()) {
+      timer_ = std::thread([this] { serve_timer(); });
+    }
+  }
+  if (ready.empty()) {
+    changed_.notify_one();
+  } else {
+    start(std::move(ready));
+  }
+  return future;
+}
+
+std::vector<std::vector<BatchQueue::Item>> BatchQueue::take_due(double now) {
+  std::vector<std::vector<Item>> due;
+  for (auto& [key, group] : groups_) {
+    if (group.waiting.empty() || group.deadline > now) continue;
+    waiting_ -= group.waiting.size();
+    due.push_back(std::exchange(group.waiting, {}));
+    group.units = 0;
+    --group.batches_left;
+  }
+  return due;
+}
+
+void BatchQueue::poll() {
+  std::vector<std::vector<Item>> due;
+  {
+    const std::lock_guard lock(mutex_);
+    due = take_due(clock_.now());
+  }
+  for (std::vector<Item>& items : due) start(std::move(items));
+}
+
+void BatchQueue::flush() {
+  std::vector<std::vector<Item>> all;
+  {
+    const std::lock_guard lock(mutex_);
+    all = take_due(std::numeric_limits<double>::infinity());
+  }
+  for (std::vector<Item>& items : all) start(std::move(items));
+}
+
+void BatchQueue::start(std::vector<Item> items) {
+  auto shared = std::make_shared<std::vector<Item>>(std::move(items));
+  pool_.post([this, shared] { run_items(*shared); });
+}
+
+void BatchQueue::serve_timer() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    if (waiting_ == 0) {
+      changed_.wait(lock, [&] { return stopping_ || waiting_ > 0; });
+      continue;
+    }
+    double next = std::numeric_limits<double>::infinity();
+    for (const auto& [key, group] : groups_) {
+      if (!group.waiting.empty()) next = std::min(next, group.deadline);
+    }
+    const double left = next - clock_.now();
+    if (left > 0) {
+      const auto nap = std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(left, 1.0) * 1e9));
+      changed_.wait_for(lock, std::min<std::chrono::nanoseconds>(nap, kLongestNap));
+      continue;
+    }
+    auto due = take_due(clock_.now());
+    lock.unlock();
+    for (std::vector<Item>& items : due) start(std::move(items));
+    lock.lock();
+  }
+}
+
+}  // namespace fulcrum::executor

@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one more copy adds to a call: two copies and a wait, less one copy and a wait, at a few sizes.
+#include <fulcrum/backends/device.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "executor/calibrate_costs.h"
+
+namespace fulcrum::executor {
+namespace {
+
+constexpr std::int64_t kSizes[] = {4 << 10, 64 << 10, 512 << 10, 4 << 20, 32 << 20};
+constexpr int kRounds = 7;
+constexpr double kLeastCopySeconds = 5e-7;
+
+class Block {
+ public:
+  Block(const fulcrum_backend& table, std::int32_t memory, std::int64_t bytes)
+      : table_(table),
+        memory_(memory),
+        status_(to_status(table.allocate(memory, static_cast<std::size_t>(bytes), &data_))) {}
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  ~Block() {
+    if (data_) table_.release(memory_, data_);
+  }
+  const Status& status() const { return status_; }
+  void* data() const { return data_; }
+
+ private:
+  const fulcrum_backend& table_;
+  std::int32_t memory_;
+  void* data_ = nullptr;
+  Status status_;
+};
+
+struct Probe {
+  const fulcrum_backend& table;
+  const measure::Clock& clock;
+  void* stream = nullptr;
+
+  Result<double> copies(void* to, const void* from, std::int64_t bytes, int count) const {
+    const double begin = clock.now();
+    for (int i = 0; i < count; ++i)
+      FULCRUM_CHECK(to_status(table.copy(to, from, static_cast<std::size_t>(bytes), stream)));
+    FULCRUM_CHECK(to_status(table.stream_wait(stream)));
+    return clock.now() - begin;
+  }
+
+  Result<LinkCurve> curve(void* to, const void* from) const {
+    LinkCurve curve;
+    for (const std::int64_t bytes : kSizes) {
+      std::vector<double> one, two;
+      for (int round = 0; round < kRounds; ++round) {
+        FULCRUM_TRY(const double single, copies(to, from, bytes, 1));
+        FULCRUM_TRY(const double pair, copies(to, from, bytes, 2));
+        if (round == 0) continue;
+        one.push_back(single);
+        two.push_back(pair);
+      }
+      const double more = stats::median(two) - stats::median(one);
+      curve.knots.emplace_back(static_cast<double>(bytes),
+                               std::clamp(more, kLeastCopySeconds, stats::median(one)));
+    }
+    // More bytes never take less: a disturbed knot gives way to the one after it.
+    for (std::size_t i = curve.knots.size() - 1; i-- > 0;)
+      curve.knots[i].second = std::min(curve.knots[i].second, curve.knots[i + 1].second);
+    return curve;
+  }
+};
+
+}  // namespace
+
+Result<Costs> measure_costs(const backends::Backend& device, const measure::Clock& clock) {
+  if (!backends::has_memory(device)) return Costs{};
+  const fulcrum_backend& table = device.table();
+  const std::int64_t most = *std::max_element(std::begin(kSizes), std::end(kSizes));
+  const Block on_device(table, FULCRUM_MEMORY_DEVICE, most), pinned(table, FULCRUM_MEMORY_PINNED, most);
+  FULCRUM_CHECK(Status(on_device.status()));
+  std::vector<std::byte> plain(static_cast<std::size_t>(most));
+  void* stream = nullptr;
+  FULCRUM_CHECK(to_status(table.stream_open(&stream)));
+  const Probe probe{table, clock, stream};
+  const auto measured = [&]() -> Result<Costs> {
+    Costs costs;
+    FULCRUM_TRY(costs.pageable_in, probe.curve(on_device.data(), plain.data()));
+    FULCRUM_TRY(costs.pageable_out, probe.curve(plain.data(), on_device.data()));
+    costs.pinned_in = costs.pageable_in;
+    costs.pinned_out = costs.pageable_out;
+    if (pinned.status().ok()) {
+      FULCRUM_TRY(costs.pinned_in, probe.curve(on_device.data(), pinned.data()));
+      FULCRUM_TRY(costs.pinned_out, probe.curve(pinned.data(), on_device.data()));
+    }
+    // A wait with next to nothing to wait for stands for launch and wait until an op's own times say more.
+    std::vector<double> waits;
+    for (int i = 0; i < kRounds; ++i) {
+      FULCRUM_TRY(const double wait, probe.copies(on_device.data(), plain.data(), 4, 1));
+      waits.push_back(wait);
+    }
+    costs.launch_sync_seconds = stats::median(waits);
+    return costs;
+  };
+  Result<Costs> costs = measured();
+  table.stream_close(stream);
+  return costs;
+}
+
+}  // namespace fulcrum::executor

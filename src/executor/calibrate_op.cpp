@@ -1,0 +1,238 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// See calibrate_op.h.
+#include "executor/calibrate_op.h"
+
+#include <fulcrum/backends/dtypes.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "executor/candidates.h"
+#include "executor/choose.h"
+#include "executor/rounds.h"
+#include "executor/shapes.h"
+
+namespace fulcrum::executor {
+namespace {
+
+// Nominal seconds of what is measured. Below a microsecond a call is its own fixed part; above a millisecond times grow
+// as the closed form says, and one long call costs as much as thirty short ones.
+constexpr double kLineShortest = 3e-8, kLineLongest = 4e-3;
+constexpr double kShortest = 5e-7, kLongest = 1e-3, kLongAnchor = 3e-3;
+constexpr int kLineSizes = 13, kLineSeeks = 5, kMostAnchors = 6, kLeastPoints = 6, kDrawnToSeek = 10;
+constexpr int kOtherTypePoints = 10;
+constexpr double kHopeless = 3;
+constexpr std::size_t kNeighbours = 3;
+
+double log_ratio(const Sample& a, const Sample& b) { return std::log(a.total() / b.total()); }
+
+int fastest_of(const Point& point) {
+  int best = -1;
+  for (std::size_t c = 0; c < point.samples.size(); ++c) {
+    if (point.samples[c].seconds > 0 &&
+        (best < 0 || point.samples[c].total() < point.samples[static_cast<std::size_t>(best)].total()))
+      best = static_cast<int>(c);
+  }
+  return best;
+}
+
+}  // namespace
+
+OpCalibration::OpCalibration(const ops::Op& op, std::span<const Candidate> candidates,
+                             const CalibrationTools& tools)
+    : op_(&op), candidates_(candidates), tools_(&tools), map_(op) {}
+
+bool OpCalibration::out_of_time() const {
+  return tools_->clock->now() > end_ || (tools_->interrupted && tools_->interrupted());
+}
+
+Mask OpCalibration::hopeless(const Args& args, DType dtype) const {
+  if (points_.points.size() < kLeastPoints) return 0;
+  const Features f = map_.of(args);
+  std::vector<std::pair<float, const Point*>> near;
+  for (const Point& point : points_.points) {
+    if (point.dtype == dtype)
+      near.emplace_back(distance_squared(f, map_.of(point.args).at, map_.count()), &point);
+  }
+  if (near.size() < kNeighbours) return 0;
+  std::partial_sort(near.begin(), near.begin() + kNeighbours, near.end());
+  Mask mask = 0;
+  for (std::size_t c = 0; c < candidates_.size(); ++c) {
+    bool slow = true;
+    for (std::size_t i = 0; i < kNeighbours && slow; ++i) {
+      const Point& point = *near[i].second;
+      const int best = fastest_of(point);
+      // One that was left out before is as hopeless as it was then.
+      slow = best >= 0 && (point.samples[c].seconds <= 0 ||
+                           log_ratio(point.samples[c], point.samples[static_cast<std::size_t>(best)]) >
+                               std::log(kHopeless));
+    }
+    if (slow) mask |= Mask{1} << c;
+  }
+  return mask;
+}
+
+void OpCalibration::drop_impossible(const Args& args, Point& point) const {
+  if (!tools_->machine) return;
+  const Work work = backends::work_of(*op_, args, point.dtype);
+  const auto set_bytes = static_cast<std::int64_t>(work.bytes());
+  for (std::size_t c = 0; c < candidates_.size(); ++c) {
+    Sample& sample = point.samples[c];
+    if (sample.seconds <= 0) continue;
+    const Candidate& candidate = candidates_[c];
+    measure::Physics physics;
+    if (candidate.place == Place::host) {
+      physics = measure::physics_check(work, sample.seconds, Cache::warm, candidate.threads,
+                                       candidate.kernel.isa(), set_bytes, *tools_->machine);
+    } else if (!tools_->machine->gpus.empty()) {
+      physics = measure::device_physics(work, sample.seconds, Cache::warm, candidate.kernel.precision(),
+                                        set_bytes, tools_->machine->gpus.front());
+    }
+    if (!physics.violation.empty()) sample = Sample{};
+  }
+}
+
+std::optional<Point> OpCalibration::measure(const Args& args, DType dtype) {
+  const auto bound = tools_->bench->bind(*op_, args, dtype);
+  if (!bound.ok()) return {};
+  const Mask wanted = mask_of(*op_, candidates_, dtype) & ~hopeless(args, dtype);
+  std::shared_ptr<DeviceOperands> operands;
+  if (tools_->device && (wanted & mask_of(candidates_, Place::device))) {
+    auto made = DeviceOperands::make(*tools_->device, *op_, *bound, dtype);
+    if (made.ok()) operands = *made;
+  }
+  std::vector<std::unique_ptr<Subject>> owned(candidates_.size());
+  std::vector<Subject*> subjects(candidates_.size(), nullptr);
+  for (std::size_t c = 0; c < candidates_.size(); ++c) {
+    const Candidate& candidate = candidates_[c];
+    if (!(wanted >> c & 1) || !candidate.kernel.supports(*bound)) continue;
+    if (candidate.place == Place::device && !operands) continue;
+    auto subject = make_subject(candidate, *bound, operands, *tools_->clock);
+    if (!subject.ok()) continue;
+    owned[c] = std::move(*subject);
+    subjects[c] = owned[c].get();
+  }
+  const auto times = time_rounds(subjects, RoundsConfig{.hopeless = kHopeless, .clock = tools_->clock});
+  Point point{.args = args, .dtype = dtype, .samples = std::vector<Sample>(candidates_.size())};
+  bool any = false;
+  for (std::size_t c = 0; c < candidates_.size(); ++c) {
+    point.samples[c] = sample_of(times[c]);
+    if (subjects[c]) point.samples[c].plan_seconds = subjects[c]->plan_seconds;
+    any = any || point.samples[c].seconds > 0;
+  }
+  drop_impossible(args, point);
+  if (!any) return {};
+  return point;
+}
+
+void OpCalibration::add(const Args& args, DType dtype) {
+  if (auto point = measure(args, dtype)) points_.points.push_back(*std::move(point));
+}
+
+void OpCalibration::run_line() {
+  ShapeSource source(*op_);
+  if (source.empty()) return;
+  const DType dtype = op_->dtypes.empty() ? DType::f32 : op_->dtypes.front();
+  std::vector<double> wanted;
+  for (int i = 0; i < kLineSizes; ++i)
+    wanted.push_back(kLineShortest * std::pow(kLineLongest / kLineShortest, i / (kLineSizes - 1.0)));
+  for (const double seconds : wanted) {
+    add(source.scaled(source.standard().front(), seconds), dtype);
+    if (out_of_time() && points_.points.size() >= kLeastPoints) break;
+  }
+  // Halve the widest gap in which another candidate becomes the fastest.
+  for (int seek = 0; seek < kLineSeeks && !out_of_time(); ++seek) {
+    std::sort(points_.points.begin(), points_.points.end(), [&](const Point& a, const Point& b) {
+      return op_->work(a.args).bytes() < op_->work(b.args).bytes();
+    });
+    double widest = std::log(1.3), middle = 0;
+    for (std::size_t i = 1; i < points_.points.size(); ++i) {
+      const Point &a = points_.points[i - 1], &b = points_.points[i];
+      if (fastest_of(a) == fastest_of(b)) continue;
+      const double gap = std::log(nominal_seconds(*op_, b.args) / nominal_seconds(*op_, a.args));
+      if (gap <= widest) continue;
+      widest = gap;
+      middle = std::sqrt(nominal_seconds(*op_, a.args) * nominal_seconds(*op_, b.args));
+    }
+    if (middle <= 0) break;
+    add(source.scaled(source.standard().front(), middle), dtype);
+  }
+}
+
+std::optional<Args> OpCalibration::doubtful(ShapeSource& source) {
+  const Predictor predictor(map_, candidates_, points_, tools_->caches);
+  const std::vector<int> order = order_of(candidates_);
+  const Mask mask = default_mask(*op_, candidates_);
+  std::optional<Args> found;
+  float most = -INFINITY;
+  for (int i = 0; i < 16; ++i) {
+    const auto args = source.draw(kShortest, kLongest);
+    if (!args) continue;
+    Mask possible = 0;
+    for (std::size_t c = 0; c < candidates_.size(); ++c) {
+      if ((mask >> c & 1) && candidates_[c].kernel.supports(*args)) possible |= Mask{1} << c;
+    }
+    Estimates costs;
+    predictor.predict(map_.of(*args), possible, costs);
+    const Picked picked = pick(costs, possible, order);
+    if (picked.runner_up < 0) continue;
+    const auto a = static_cast<std::size_t>(picked.best), b = static_cast<std::size_t>(picked.runner_up);
+    const float doubt = 1.96F * std::hypot(costs.sigma[a], costs.sigma[b]) -
+                        std::abs(costs.log_seconds[a] - costs.log_seconds[b]);
+    if (doubt <= most) continue;
+    most = doubt;
+    found = args;
+  }
+  return found;
+}
+
+void OpCalibration::run_surface() {
+  ShapeSource source(*op_, 1);
+  const DType dtype = op_->dtypes.empty() ? DType::f32 : op_->dtypes.front();
+  const auto enough = [&] {
+    return points_.points.size() >= kMostPoints || (out_of_time() && points_.points.size() >= kLeastPoints);
+  };
+  int anchors = 0;
+  for (const Args& args : source.standard()) {
+    if (anchors >= kMostAnchors || enough()) break;
+    if (nominal_seconds(*op_, args) > kLongAnchor) continue;
+    add(args, dtype);
+    ++anchors;
+  }
+  for (int drawn = 0; drawn < 4 * kMostPoints && !enough(); ++drawn) {
+    const bool seek = drawn >= kDrawnToSeek && drawn % 2 == 1 && points_.points.size() >= kDrawnToSeek;
+    const auto args =
+        seek ? doubtful(source) : source.draw(kShortest, drawn % 8 == 7 ? kLongAnchor : kLongest);
+    if (args) add(*args, dtype);
+    if (tools_->interrupted && tools_->interrupted()) return;
+  }
+}
+
+void OpCalibration::run_other_types(double end) {
+  end_ = end;
+  for (std::size_t t = 1; t < op_->dtypes.size(); ++t) {
+    const DType dtype = op_->dtypes[t];
+    if (!mask_of(*op_, candidates_, dtype)) continue;
+    ShapeSource source(*op_, 100 + t);
+    for (int i = 0; i < kOtherTypePoints && !(i >= kLeastPoints && out_of_time()); ++i) {
+      if (const auto args = source.draw(kShortest, kLongAnchor)) add(*args, dtype);
+    }
+  }
+}
+
+OpPoints OpCalibration::run(double seconds) {
+  const double begin = tools_->clock->now();
+  end_ = begin + (op_->dtypes.size() > 1 ? 0.8 * seconds : seconds);
+  if (map_.is_line()) {
+    run_line();
+  } else {
+    run_surface();
+  }
+  if (op_->dtypes.size() > 1) run_other_types(begin + seconds);
+  points_.grade = Grade::b;
+  return points_;
+}
+
+}  // namespace fulcrum::executor

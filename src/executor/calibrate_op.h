@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// One op at few shapes: first spread over its sizes, then where the answer is in doubt.
+#pragma once
+
+#include <fulcrum/measure.h>
+
+#include "executor/predictor.h"
+#include "executor/workbench.h"
+
+namespace fulcrum::executor {
+
+struct CalibrationTools {
+  const backends::Backend* device = nullptr;
+  Workbench* bench = nullptr;
+  const measure::Clock* clock = nullptr;
+  const Machine* machine = nullptr;  // roofs; null: not known
+  Caches caches;
+  std::function<bool()> interrupted;
+};
+
+class OpCalibration {
+ public:
+  OpCalibration(const ops::Op& op, std::span<const Candidate> candidates, const CalibrationTools& tools);
+  /// Measures until about `seconds` are over; at least a handful of shapes.
+  OpPoints run(double seconds);
+
+  /// Every candidate that can do it at one shape, interleaved; none when no candidate could be timed.
+  std::optional<Point> measure(const Args& args, DType dtype);
+
+ private:
+  bool out_of_time() const;
+  void add(const Args& args, DType dtype);
+  void run_line();
+  void run_surface();
+  void run_other_types(double end);
+  /// Of some drawn calls the one whose answer is least certain.
+  std::optional<Args> doubtful(class ShapeSource& source);
+  /// Candidates that took `hopeless` times the fastest at all near points.
+  Mask hopeless(const Args& args, DType dtype) const;
+  void drop_impossible(const Args& args, Point& point) const;
+
+  const ops::Op* op_;
+  std::span<const Candidate> candidates_;
+  const CalibrationTools* tools_;
+  FeatureMap map_;
+  OpPoints points_;
+  double end_ = 0;
+};
+
+}  // namespace fulcrum::executor

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// See choose.h.
+#include "executor/choose.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+namespace fulcrum::executor {
+namespace {
+
+// A tie is at most this, however large the doubt: measured tables are doubted by a few per cent, and what the program
+// ships by so much that only a plain advantage should send a call away from the CPU.
+constexpr float kMeasuredTie = 0.02F, kAssumedTie = 0.25F;
+
+}  // namespace
+
+Picked pick(const Estimates& costs, Mask possible, std::span<const int> order) {
+  int cheapest = -1;
+  for (Mask left = possible; left; left &= left - 1) {
+    const int c = std::countr_zero(left);
+    if (cheapest < 0 || costs.log_seconds[static_cast<std::size_t>(c)] <
+                            costs.log_seconds[static_cast<std::size_t>(cheapest)])
+      cheapest = c;
+  }
+  if (cheapest < 0) return {};
+  const float most = costs.grade <= Grade::b ? kMeasuredTie : kAssumedTie;
+  const auto base = static_cast<std::size_t>(cheapest);
+  int best = cheapest;
+  for (Mask left = possible; left; left &= left - 1) {
+    const auto c = static_cast<std::size_t>(std::countr_zero(left));
+    const float tie = std::min(most, std::hypot(costs.sigma[c], costs.sigma[base]));
+    if (costs.log_seconds[c] - costs.log_seconds[base] <= tie &&
+        order[c] < order[static_cast<std::size_t>(best)])
+      best = static_cast<int>(c);
+  }
+  int runner_up = -1;
+  for (Mask left = possible & ~(Mask{1} << best); left; left &= left - 1) {
+    const int c = std::countr_zero(left);
+    if (runner_up < 0 || costs.log_seconds[static_cast<std::size_t>(c)] <
+                             costs.log_seconds[static_cast<std::size_t>(runner_up)])
+      runner_up = c;
+  }
+  return {best, runner_up};
+}
+
+std::vector<int> order_of(std::span<const Candidate> candidates) {
+  std::vector<int> by_preference(candidates.size()), order(candidates.size());
+  std::iota(by_preference.begin(), by_preference.end(), 0);
+  std::stable_sort(by_preference.begin(), by_preference.end(), [&](int a, int b) {
+    const Candidate &x = candidates[static_cast<std::size_t>(a)],
+                    &y = candidates[static_cast<std::size_t>(b)];
+    return x.place != y.place ? x.place == Place::host : x.threads < y.threads;
+  });
+  for (std::size_t i = 0; i < order.size(); ++i)
+    order[static_cast<std::size_t>(by_preference[i])] = static_cast<int>(i);
+  return order;
+}
+
+std::uint8_t size_class_of(double flops, double bytes) {
+  const double size = std::max(1.0, flops + bytes);
+  return static_cast<std::uint8_t>(
+      std::min<std::uint64_t>(63, (std::bit_cast<std::uint64_t>(size) >> 52) - 1023));
+}
+
+}  // namespace fulcrum::executor

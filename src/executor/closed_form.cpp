@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// See closed_form.h. F/(R d/(d+h)) = F/R + (h/R) F/d: the half-performance length of a dim is one more linear term.
+#include "executor/closed_form.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "executor/least_squares.h"
+
+namespace fulcrum::executor {
+namespace {
+
+// Smooth share of a working set that a cache holds.
+double held(double bytes, double capacity) {
+  const double ratio = bytes / capacity, square = ratio * ratio;
+  return 1 / (1 + square * square);
+}
+
+}  // namespace
+
+Runner::Runner(const Candidate& candidate, const Caches& all_caches)
+    : device(candidate.place == Place::device),
+      split(candidate.place == Place::host && candidate.kernel.backend().name() == "threads"),
+      threads(candidate.threads),
+      caches(all_caches) {}
+
+TermValues ClosedForm::terms(const Features& f) const {
+  TermValues values{};
+  double flops = f.flops;
+  // Threads wait for the one that has the most pieces.
+  if (runner_.split) flops *= std::ceil(f.pieces / runner_.threads) * runner_.threads / f.pieces;
+  values[0] = 1;
+  values[1] = runner_.threads > 1 || runner_.device ? f.phases : 0;
+  values[2] = flops;
+  if (runner_.device) {
+    const double near = held(f.bytes, runner_.caches.device_bytes);
+    values[3] = f.bytes * near;
+    values[4] = f.bytes * (1 - near);
+  } else {
+    const double near = held(f.bytes, runner_.caches.near_bytes * runner_.threads);
+    const double middle = (1 - near) * held(f.bytes, runner_.caches.far_bytes);
+    values[3] = f.bytes * near;
+    values[4] = f.bytes * middle;
+    values[5] = f.bytes * (1 - near - middle);
+  }
+  for (int i = 0; i < f.dims; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    values[6 + at] = flops / f.dim[at];
+  }
+  return values;
+}
+
+ClosedForm::ClosedForm(const Runner& runner, std::span<const Features> features,
+                       std::span<const double> seconds)
+    : runner_(runner) {
+  Matrix a(features.size(), kMostTerms);
+  const std::vector<double> ones(features.size(), 1);
+  for (std::size_t row = 0; row < features.size(); ++row) {
+    const TermValues values = terms(features[row]);
+    for (std::size_t column = 0; column < kMostTerms; ++column)
+      a(row, column) = values[column] / seconds[row];
+  }
+  const std::vector<double> weights = least_squares_nonnegative(a, ones);
+  std::copy(weights.begin(), weights.end(), weight_.begin());
+}
+
+double ClosedForm::seconds(const Features& f) const {
+  const TermValues values = terms(f);
+  double sum = 0;
+  for (std::size_t i = 0; i < kMostTerms; ++i) sum += weight_[i] * values[i];
+  return std::max(sum, 1e-9);
+}
+
+}  // namespace fulcrum::executor

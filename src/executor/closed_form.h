@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The fitted closed form of one candidate: a fixed part, forks, arithmetic with the half-performance length of each dim,
+// and bytes by the level of memory that holds them. Linear in its parameters, none of them negative.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "executor/dispatch.h"
+#include "executor/features.h"
+
+namespace fulcrum::executor {
+
+/// What holds a working set, as one thread sees it.
+struct Caches {
+  double near_bytes = 1 << 20, far_bytes = 32 << 20, device_bytes = 40 << 20;
+};
+
+/// What of a candidate its closed form depends on.
+struct Runner {
+  Runner(const Candidate& candidate, const Caches& caches);
+  bool device = false, split = false;  // split: over the op's own pieces
+  double threads = 1;
+  Caches caches;
+};
+
+inline constexpr int kMostTerms = 6 + FULCRUM_SLOTS;
+using TermValues = std::array<double, kMostTerms>;
+
+class ClosedForm {
+ public:
+  /// `seconds[i]` at `features[i]`; relative errors count alike.
+  ClosedForm(const Runner& runner, std::span<const Features> features, std::span<const double> seconds);
+  double seconds(const Features& f) const;
+
+ private:
+  TermValues terms(const Features& f) const;
+  Runner runner_;
+  TermValues weight_{};
+};
+
+}  // namespace fulcrum::executor

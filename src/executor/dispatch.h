@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a call costs in each of its ways, and which one it takes: seen before, margin grid, full model. No lock, no
+// allocation and no string between a call's arguments and its choice.
+#pragma once
+
+#include <fulcrum/executor.h>
+
+#include <array>
+#include <atomic>
+
+namespace fulcrum::executor {
+
+inline constexpr int kMostCandidates = 24;  // of an op
+using Mask = std::uint32_t;                 // of candidates
+
+/// One kernel that may run an op. Numbers are stable while the program runs.
+struct Candidate {
+  backends::Kernel kernel;
+  Place place = Place::host;
+  int threads = 1;
+};
+
+/// Bytes of one call that are not where they are wanted.
+struct Traffic {
+  double in_bytes = 0;    // inputs a device kernel would have to fetch
+  double out_bytes = 0;   // results of it that have to come home
+  double home_bytes = 0;  // inputs a CPU kernel would have to fetch from the device
+  std::uint8_t in_copies = 0, out_copies = 0, home_copies = 0;
+  bool pinned = false;  // all that moves is page-locked
+  std::uint8_t residency() const {
+    return in_bytes > 0 ? (home_bytes > 0 ? 2 : 0) : 1;
+  }  // 0 host, 1 resident, 2 mixed
+};
+
+enum class Tier : std::uint8_t { guard, seen, grid, model, pinned };
+
+struct Choice {
+  std::uint8_t candidate = 0, runner_up = 0;  // equal: there is no other
+  Tier tier = Tier::model;
+  std::uint8_t size_class = 0;  // of the tracker: floor(log2(flops + bytes)), 0..63
+  float seconds = 0;            // predicted for the candidate, moves and correction included
+  float runner_seconds = 0;
+};
+
+/// What one candidate costs for one call.
+struct Price {
+  double seconds = 0;  // run and moves, before any correction
+  double moves_seconds = 0;
+  double sigma = 0.5;  // of ln(seconds)
+  Grade grade = Grade::c;
+};
+
+class Tracker;
+
+/// Everything known about one op. Read by many threads; what changes is atomic.
+class OpTable {
+ public:
+  virtual ~OpTable() = default;
+  virtual const ops::Op& op() const = 0;
+  virtual std::span<const Candidate> candidates() const = 0;
+  /// The way it takes. `allowed` is never 0 and names supported candidates only as far as policy and breaker know:
+  /// supports(args) is asked here. No candidate supports the call: candidate = 255.
+  virtual Choice choose(const Args& args, const Traffic& traffic, Mask allowed,
+                        const Tracker& tracker) const = 0;
+  /// Of one candidate, run and moves, before any correction: what measured times are held against, whichever tier made
+  /// the choice.
+  virtual double seconds(const Args& args, const Traffic& traffic, std::uint8_t candidate) const {
+    return prices(args, traffic)[candidate].seconds;
+  }
+  /// For explain(): every candidate, in their order.
+  virtual std::vector<Price> prices(const Args& args, const Traffic& traffic) const = 0;
+  /// The guard: calls whose elements (product of dims) are below it run on `kernel` (no plan) whatever else is so.
+  /// 0: no guard. Host data only.
+  struct Guard {
+    std::int64_t below = 0;
+    const fulcrum_kernel* kernel = nullptr;
+  };
+  virtual Guard guard() const = 0;
+  /// Forget what was seen: the tracker's corrections or the breaker changed.
+  virtual void renew() const = 0;
+};
+
+/// All ops. Made once from a file, the shipped profile or a calibration; replaced as a whole.
+class Table {
+ public:
+  virtual ~Table() = default;
+  virtual const OpTable* of(int op_index) const = 0;  // by position in ops::all(); null: no kernel runs it
+  virtual std::string describe()
+      const = 0;  // "calibrated 2026-01-31 on ...", "shipped profile h200", for notes
+  virtual std::uint64_t version() const = 0;
+};
+
+/// `device`: backend of the device; null: none. Loads the file of this machine when it is there and of this hardware,
+/// driver and kernels; else starts from what the program ships, corrected by the machine's profile where there is one.
+Result<std::shared_ptr<const Table>> load_table(const backends::Backend* device, const Options& options);
+/// Measures, saves and returns a new one.
+Result<std::shared_ptr<const Table>> calibrate_table(const backends::Backend* device, const Options& options,
+                                                     const CalibrateConfig& config);
+
+}  // namespace fulcrum::executor

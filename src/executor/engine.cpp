@@ -1,0 +1,430 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The life of a call. See engine.h.
+#include "executor/engine.h"
+
+#include <fmt/format.h>
+#include <fulcrum/backends/device.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace fulcrum::executor {
+namespace {
+
+constexpr double kAlwaysTimedSeconds = 20e-6;  // shorter CPU calls are timed now and then
+constexpr unsigned kTimedEvery = 64;
+constexpr std::int64_t kDefaultCapBytes = std::int64_t{16} << 30;
+
+/// True for one call in 64 of this thread.
+bool now_and_then() {
+  static thread_local unsigned count = 0;
+  return ++count % kTimedEvery == 0;
+}
+
+std::size_t thread_shard() {
+  static std::atomic<std::size_t> next{0};
+  static thread_local const std::size_t mine = next.fetch_add(1);
+  return mine;
+}
+
+Result<const backends::Backend*> find_device(const Options& options) {
+  if (!options.use_device) return nullptr;
+  for (const backends::Backend* backend : backends::all()) {
+    if (!options.device.empty() && backend->name() != options.device) continue;
+    if (backend->kind() == "gpu" && backends::has_memory(*backend) && backend->available()) return backend;
+  }
+  if (options.device.empty()) return nullptr;
+  FULCRUM_TRY(const backends::Backend* named, backends::find(options.device));
+  return Error{Code::environment,
+               fmt::format("{} cannot be used as a device: {}", options.device, named->why_not()),
+               "leave Options::device empty to use what there is"};
+}
+
+std::int64_t cap_of(const backends::Backend& device, const Policy& policy) {
+  if (policy.device_bytes > 0) return policy.device_bytes;
+  const Json facts = device.describe();
+  const std::int64_t memory = facts.value("memory_bytes", std::int64_t{0});
+  return memory > 0 ? memory / 5 * 4 : kDefaultCapBytes;
+}
+
+bool allows(const Policy& policy, const Candidate& candidate, DType dtype) {
+  if (candidate.kernel.dtype() != to_string(dtype)) return false;
+  const std::string_view precision = candidate.kernel.precision();
+  if (precision == "fp32" || (dtype == DType::f16 && precision == "fp16") ||
+      (dtype == DType::bf16 && precision == "bf16")) {
+    return true;
+  }
+  return std::find(policy.precisions.begin(), policy.precisions.end(), precision) != policy.precisions.end();
+}
+
+Mask on_device(std::span<const Candidate> candidates) {
+  Mask mask = 0;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (candidates[i].place == Place::device) mask |= Mask{1} << i;
+  }
+  return mask;
+}
+
+}  // namespace
+
+Engine::Engine(const Options& options)
+    : options_(options),
+      clock_(options.clock ? options.clock : &measure::steady_clock()),
+      tracker_(options.policy.explore_credit),
+      guards_(std::make_unique<Guards>()),
+      no_guards_(std::make_unique<Guards>()) {}
+
+Engine::~Engine() {
+  if (device_ && !device_->alive()) device_plans_.forget();
+}
+
+Result<std::shared_ptr<Engine>> Engine::make(const Options& options) {
+  std::shared_ptr<Engine> engine(new Engine(options));
+  FULCRUM_TRY(const backends::Backend* device, find_device(options));
+  if (device) {
+    engine->device_ = std::make_shared<Device>(device, engine->clock_, cap_of(*device, options.policy));
+  }
+  for (const ops::Op* op : ops::all()) {
+    engine->index_.emplace(op, static_cast<int>(engine->facts_.size()));
+    engine->facts_.push_back(facts_of(*op));
+  }
+  FULCRUM_TRY(auto table, load_table(device, options));
+  engine->publish(std::move(table));
+  return engine;
+}
+
+void Engine::publish(std::shared_ptr<const Table> table) {
+  const std::lock_guard lock(tables_mutex_);
+  table_.store(table.get(), std::memory_order_release);
+  tables_.push_back(std::move(table));
+  fill_guards();
+}
+
+void Engine::fill_guards() {
+  find_known_ops(*guards_);
+  for (std::size_t known = 0; known < kKnownCount; ++known) {
+    const OpTable* entry = table_of(index_of(*guards_->op[known]));
+    const OpTable::Guard guard = entry ? entry->guard() : OpTable::Guard{};
+    // The kernel is there before the size that lets calls through to it.
+    guards_->of[known].below.store(0, std::memory_order_release);
+    if (!guard.kernel) continue;
+    guards_->of[known].kernel.store(guard.kernel, std::memory_order_release);
+    guards_->of[known].below.store(guard.below, std::memory_order_release);
+  }
+}
+
+int Engine::index_of(const ops::Op& op) const {
+  const auto found = index_.find(&op);
+  return found == index_.end() ? -1 : found->second;
+}
+
+std::shared_ptr<const Terms> Engine::terms_of(const Policy& policy) const {
+  auto terms = std::make_shared<Terms>();
+  terms->policy = policy;
+  terms->allowed.resize(facts_.size());
+  for (std::size_t op = 0; op < facts_.size(); ++op) {
+    const OpTable* entry = table_of(static_cast<int>(op));
+    if (!entry) continue;
+    const auto candidates = entry->candidates();
+    for (std::size_t dtype = 0; dtype < kDTypes; ++dtype) {
+      Terms::Masks& masks = terms->allowed[op][dtype];
+      for (std::size_t i = 0; i < candidates.size(); ++i) {
+        if (!allows(policy, candidates[i], static_cast<DType>(dtype))) continue;
+        const Mask bit = Mask{1} << i;
+        masks.fallback |= bit;
+        if (policy.backend.empty() || candidates[i].kernel.backend().name() == policy.backend)
+          masks.first |= bit;
+      }
+      if (policy.strict) masks.fallback = masks.first;
+    }
+  }
+  return terms;
+}
+
+Result<Request> Engine::shape_request(const ops::Op& op, const Args& args, DType dtype) const {
+  Request request{.op = index_of(op), .dtype = dtype, .args = args};
+  if (request.op < 0) {
+    return Error{Code::not_found, fmt::format("the executor was made before {} was registered", op.name),
+                 "make the executor after ops::add()"};
+  }
+  request.facts = &facts_[static_cast<std::size_t>(request.op)];
+  request.args.plan = nullptr;
+  FULCRUM_CHECK(ops::check_args(op, request.args));
+  return request;
+}
+
+Result<Request> Engine::request(const ops::Op& op, const Args& args, std::span<const Operand> operands,
+                                DType dtype) const {
+  FULCRUM_TRY(Request request, shape_request(op, args, dtype));
+  for (std::size_t slot = 0; slot < operands.size(); ++slot) {
+    const Operand& operand = operands[slot];
+    if (slot >= static_cast<std::size_t>(request.facts->pointers)) {
+      return Error{
+          Code::invalid_argument,
+          fmt::format("{} takes {} operands, not {}", op.name, request.facts->pointers, operands.size()), ""};
+    }
+    const std::int64_t needed = operand.absent() ? 0 : op.extent(request.args, static_cast<int>(slot));
+    if (needed > operand.count()) {
+      return Error{Code::invalid_argument,
+                   fmt::format("operand {} of {} has {} elements where {} are needed", slot, op.name,
+                               operand.count(), needed),
+                   ""};
+    }
+    request.homes[slot] = operand.home();
+    request.args.ptr[slot] = operand.home() ? operand.home()->identity() : operand.host();
+  }
+  FULCRUM_CHECK(ops::check_pointers(op, request.args, dtype));
+  return request;
+}
+
+Traffic Engine::traffic_of(const Request& request) const {
+  Traffic traffic;
+  traffic.pinned = true;
+  for (int slot = 0; slot < request.facts->pointers; ++slot) {
+    if (!request.args.ptr[slot]) continue;
+    const auto bytes = static_cast<double>(request.facts->bytes(request.args, slot, request.dtype));
+    const SlotFacts& role = request.facts->slots[static_cast<std::size_t>(slot)];
+    const Residence* home = request.homes[static_cast<std::size_t>(slot)];
+    bool moves = false;
+    if (role.reads && !(home && (home->valid_on(Place::device) || home->moving()))) {
+      traffic.in_bytes += bytes;
+      ++traffic.in_copies;
+      moves = true;
+    }
+    if (role.reads && home && !home->valid_on(Place::host)) {
+      traffic.home_bytes += bytes;
+      ++traffic.home_copies;
+      moves = true;
+    }
+    // A buffer whose data is on the device alone is one that calls there hand on to each other.
+    if (role.writes && !(home && (home->stays_on_device() || !home->valid_on(Place::host)))) {
+      traffic.out_bytes += bytes;
+      ++traffic.out_copies;
+      moves = true;
+    }
+    if (moves && !(home && home->memory() == Residence::Memory::pinned)) traffic.pinned = false;
+  }
+  return traffic;
+}
+
+Traffic Engine::traffic_at(const Request& request, Place place) const {
+  Traffic traffic;
+  for (int slot = 0; slot < request.facts->pointers; ++slot) {
+    const auto bytes = static_cast<double>(request.facts->bytes(request.args, slot, request.dtype));
+    const SlotFacts& role = request.facts->slots[static_cast<std::size_t>(slot)];
+    if (role.optional && !request.args.ptr[slot]) continue;
+    if (role.reads) (place == Place::host ? traffic.in_bytes : traffic.home_bytes) += bytes;
+    if (role.reads) ++(place == Place::host ? traffic.in_copies : traffic.home_copies);
+    if (role.writes && place == Place::host) {
+      traffic.out_bytes += bytes;
+      ++traffic.out_copies;
+    }
+  }
+  return traffic;
+}
+
+Mask Engine::allowed_now(const Request& request, Mask mask) const {
+  const OpTable* entry = table_of(request.op);
+  const auto candidates = entry ? entry->candidates() : std::span<const Candidate>{};
+  const bool device = device_ && device_->breaker().allows() && !request.facts->is_list(request.args);
+  const bool suspects = device_ && device_->breaker().has_quarantine();
+  if (device && !suspects) return mask;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (candidates[i].place != Place::device) continue;
+    if (!device || device_->breaker().quarantined(&candidates[i].kernel.entry())) mask &= ~(Mask{1} << i);
+  }
+  return mask;
+}
+
+Choice Engine::choose(const Request& request, const Traffic& traffic, Mask allowed) const {
+  const OpTable* entry = table_of(request.op);
+  if (!entry || allowed == 0) return Choice{.candidate = 255, .runner_up = 255};
+  if ((allowed & (allowed - 1)) == 0) {  // one: nothing to choose
+    const auto only = static_cast<std::uint8_t>(__builtin_ctz(allowed));
+    const bool supported = entry->candidates()[only].kernel.supports(request.args);
+    return Choice{.candidate = supported ? only : std::uint8_t{255}, .runner_up = only, .tier = Tier::pinned};
+  }
+  return entry->choose(request.args, traffic, allowed, tracker_);
+}
+
+bool Engine::is_timed(const Request& request, const Choice& choice) const {
+  // Two looks at the clock are nothing beside a call to the device, and a device that got slower must be seen at once.
+  const bool there = table_of(request.op)->candidates()[choice.candidate].place == Place::device;
+  return there || choice.seconds >= kAlwaysTimedSeconds || choice.tier == Tier::model || now_and_then();
+}
+
+/// The runner-up, or now and then the best of the other place: where several kernels of the CPU are next to each other,
+/// a device that was slow would never be tried again.
+Choice Engine::alternative(const Request& request, const Traffic& traffic, Mask allowed,
+                           const Choice& choice) const {
+  static thread_local unsigned turn = 0;
+  const auto candidates = table_of(request.op)->candidates();
+  const Mask device = on_device(candidates);
+  const bool here = candidates[choice.candidate].place == Place::host;
+  const Mask there = allowed & (here ? device : ~device);
+  Choice other = choice;
+  std::swap(other.candidate, other.runner_up);
+  std::swap(other.seconds, other.runner_seconds);
+  if (++turn % 2 == 0 || there == 0 || choice.tier == Tier::pinned) return other;
+  const Choice best = table_of(request.op)->choose(request.args, traffic, there, tracker_);
+  if (best.candidate == 255) return other;
+  other.candidate = best.candidate;
+  other.seconds = best.seconds;
+  return other;
+}
+
+std::optional<Engine::Trial> Engine::explored(const Request& request, const Traffic& traffic,
+                                              const Terms& terms, Mask allowed, const Choice& choice) {
+  const bool wanted = terms.policy.explore_credit > 0 && !terms.policy.frozen && !terms.policy.strict;
+  if (!wanted || choice.seconds <= 0) return {};
+  const Choice other = alternative(request, traffic, allowed, choice);
+  if (other.candidate == choice.candidate) return {};
+  const Candidate& candidate = table_of(request.op)->candidates()[other.candidate];
+  const Tracker::Cell cell{request.op, other.candidate, traffic.residency(), other.size_class,
+                           candidate.place};
+  const double seconds = static_cast<double>(choice.seconds);
+  const double at_most =
+      static_cast<double>(other.seconds) * std::exp(static_cast<double>(tracker_.doubt(cell)));
+  const double extra = std::max(0.0, at_most - seconds);
+  const bool supported = candidate.kernel.supports(request.args);
+  if (!supported || !tracker_.explore(cell, extra, static_cast<double>(other.seconds) / seconds)) return {};
+  explored_.fetch_add(1, std::memory_order_relaxed);
+  return Trial{.choice = other, .taken_seconds = extra, .usual_seconds = seconds};
+}
+
+void Engine::learn(const Request& request, const Traffic& traffic, const Choice& choice,
+                   const Candidate& candidate, double seconds) {
+  Tally& mine = tally();
+  auto& spent = candidate.place == Place::device ? mine.device_nanoseconds : mine.cpu_nanoseconds;
+  spent.fetch_add(static_cast<std::int64_t>(seconds * 1e9), std::memory_order_relaxed);
+  tracker_.spend(seconds);
+  if (choice.seconds <= 0) return;
+  const Tracker::Cell cell{request.op, choice.candidate, traffic.residency(), choice.size_class,
+                           candidate.place};
+  const double predicted = table_of(request.op)->seconds(request.args, traffic, choice.candidate);
+  if (tracker_.record(cell, predicted, seconds)) table_of(request.op)->renew();
+}
+
+/// Ski rental: what the call lost because its data is here and not there is booked on the blocks that would have to
+/// move; when a block has lost as much as its move costs, it moves with the next call.
+void Engine::rent(const Request& request, const Traffic& traffic, const Choice& choice, Mask allowed) {
+  if (!device_ || traffic.in_bytes <= 0) return;
+  Traffic resident = traffic;
+  resident.in_bytes = 0;
+  resident.in_copies = 0;
+  for (int slot = 0; slot < request.facts->pointers; ++slot) {
+    const Residence* home = request.homes[static_cast<std::size_t>(slot)];
+    if (request.args.ptr[slot] && request.facts->slots[static_cast<std::size_t>(slot)].reads && !home) {
+      return;  // plain memory moves with every call: nothing to keep
+    }
+  }
+  const Choice there = choose(request, resident, allowed);
+  if (there.candidate == 255 || table_of(request.op)->candidates()[there.candidate].place != Place::device)
+    return;
+  const double lost = static_cast<double>(choice.seconds) - static_cast<double>(there.seconds);
+  if (lost <= 0) return;
+  const std::vector<Price> with = table_of(request.op)->prices(request.args, traffic);
+  const double moves = with[there.candidate].moves_seconds;
+  for (int slot = 0; slot < request.facts->pointers; ++slot) {
+    Residence* home = request.homes[static_cast<std::size_t>(slot)];
+    if (!home || !request.facts->slots[static_cast<std::size_t>(slot)].reads || home->valid_on(Place::device))
+      continue;
+    const double share = static_cast<double>(home->bytes()) / traffic.in_bytes;
+    home->rent(lost * share, moves * share);
+  }
+}
+
+void Engine::say_fallback(const Request& request, Failure failure, const Error& error) {
+  fallbacks_.fetch_add(1, std::memory_order_relaxed);
+  auto& said = said_[static_cast<std::size_t>(request.op) % said_.size()];
+  const auto bit = static_cast<std::uint8_t>(1u << (static_cast<unsigned>(failure) % 8));
+  if ((said.fetch_or(bit, std::memory_order_relaxed) & bit) != 0) return;
+  log(LogLevel::warning, fmt::format("{} fell back to another kernel ({}): {}", request.facts->op->name,
+                                     to_string(failure), error.message));
+}
+
+/// Strict: a call that belongs on a device which is not in use is not answered elsewhere in silence.
+Status Engine::stand_by(const Request& request, const Traffic& traffic, Mask wished, Mask allowed) const {
+  if (!device_ || wished == allowed || request.facts->is_list(request.args)) return {};
+  const Mask device = on_device(table_of(request.op)->candidates());
+  if ((allowed & device) != 0) return {};
+  const Choice choice = choose(request, traffic, wished);
+  if (choice.candidate == 255 || (device >> choice.candidate & 1u) == 0) return {};
+  Breaker& breaker = device_->breaker();
+  return Error{breaker.open_for_good() ? Code::device_lost : Code::device_busy,
+               fmt::format("{} belongs on {}, which is not in use: {}", request.facts->op->name,
+                           device_->backend().name(), breaker.describe()),
+               "a policy that is not strict lets the CPU answer"};
+}
+
+Status Engine::run(const Request& request, const Terms& terms) {
+  const Terms::Masks& masks =
+      terms.allowed[static_cast<std::size_t>(request.op)][static_cast<std::size_t>(request.dtype)];
+  Traffic traffic = traffic_of(request);
+  Mask allowed = allowed_now(request, masks.first);
+  if (terms.policy.strict) FULCRUM_CHECK(stand_by(request, traffic, masks.first, allowed));
+  if (allowed == 0) allowed = allowed_now(request, masks.fallback);
+  Mask failed = 0;
+  std::optional<Error> last;
+  while (allowed != 0) {
+    Choice choice = choose(request, traffic, allowed);
+    if (choice.candidate == 255) break;
+    const bool timed = is_timed(request, choice);
+    std::optional<Trial> trial;
+    if (failed == 0 && timed) trial = explored(request, traffic, terms, allowed, choice);
+    if (trial) choice = trial->choice;
+    const Candidate& candidate = table_of(request.op)->candidates()[choice.candidate];
+    Tally& mine = tally();
+    const double begin = timed ? now() : 0;
+    Status status = run_candidate(request, candidate);
+    if (trial) tracker_.settle(trial->taken_seconds, now() - begin - trial->usual_seconds);
+    if (status.ok()) {
+      mine.calls.fetch_add(1, std::memory_order_relaxed);
+      mine.by_tier[static_cast<std::size_t>(choice.tier)].fetch_add(1, std::memory_order_relaxed);
+      if (candidate.place == Place::device) mine.on_device.fetch_add(1, std::memory_order_relaxed);
+      const double seconds = timed ? now() - begin : 0;
+      if (timed && !terms.policy.frozen) learn(request, traffic, choice, candidate, seconds);
+      if (candidate.place == Place::host) {
+        rent(request, traffic, choice, allowed);
+        return {};
+      }
+      device_->breaker().succeeded();
+      FULCRUM_TRY(const bool right, shadow(request, terms, candidate, seconds));
+      static_cast<void>(right);
+      return {};
+    }
+    last = std::move(status).take_error();
+    if (last->code == Code::data_lost) lost_.fetch_add(1, std::memory_order_relaxed);
+    if (candidate.place == Place::host || last->code == Code::data_lost) return *last;
+    const Failure failure = device_->breaker().failed(candidate.kernel, *last);
+    if (terms.policy.strict) return *last;
+    say_fallback(request, failure, *last);
+    if (failure == Failure::capacity && run_in_pieces(request, candidate).ok()) {
+      splits_.fetch_add(1, std::memory_order_relaxed);
+      mine.calls.fetch_add(1, std::memory_order_relaxed);
+      mine.on_device.fetch_add(1, std::memory_order_relaxed);
+      return {};
+    }
+    failed |= failure == Failure::configuration || failure == Failure::wrong_result
+                  ? Mask{1} << choice.candidate
+                  : on_device(table_of(request.op)->candidates());
+    allowed = allowed_now(request, masks.fallback & ~failed);
+    traffic = traffic_of(request);
+  }
+  if (last) return *last;
+  return Error{Code::unsupported, fmt::format("no kernel can run {}", request.facts->op->name),
+               "allow another precision or backend in the Policy, or see what there is: fulcrum ops"};
+}
+
+Tally& Engine::tally() const { return tallies_[thread_shard() % tallies_.size()]; }
+
+Status Engine::calibrate(const CalibrateConfig& config) {
+  FULCRUM_TRY(auto table, calibrate_table(device_ ? &device_->backend() : nullptr, options_, config));
+  publish(std::move(table));
+  return {};
+}
+
+}  // namespace fulcrum::executor

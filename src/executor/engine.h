@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What handles of one executor share: the table, the tracker, the device, plans and counters; and the life of a call:
+// check, price what must move, choose, run, learn, and fall back when a device fails.
+#pragma once
+
+#include <fulcrum/executor.h>
+
+#include <unordered_map>
+
+#include "executor/async.h"
+#include "executor/device.h"
+#include "executor/dispatch.h"
+#include "executor/facts.h"
+#include "executor/plans.h"
+#include "executor/tracker.h"
+
+namespace fulcrum::executor {
+
+inline constexpr std::size_t kDTypes = 6;
+
+/// A policy with the candidates it allows, by op and type of the operands.
+struct Terms {
+  Policy policy;
+  struct Masks {
+    Mask first = 0;     // what may be chosen
+    Mask fallback = 0;  // what may answer instead when that fails
+  };
+  std::vector<std::array<Masks, kDTypes>> allowed;
+};
+
+/// One call, as the engine sees it.
+struct Request {
+  int op = 0;
+  const OpFacts* facts = nullptr;
+  DType dtype = DType::f32;
+  Args args{};                                    // host pointers; those of buffers are their identities
+  std::array<Residence*, FULCRUM_SLOTS> homes{};  // null: plain memory of the caller
+};
+
+/// Numbers that many threads count up at once.
+struct alignas(64) Tally {
+  std::atomic<std::int64_t> calls{0}, on_device{0}, by_tier[5]{};
+  std::atomic<std::int64_t> cpu_nanoseconds{0}, device_nanoseconds{0};
+};
+
+class BatchQueue;
+
+class Engine : public std::enable_shared_from_this<Engine> {
+ public:
+  static Result<std::shared_ptr<Engine>> make(const Options& options);
+  ~Engine();
+
+  int index_of(const ops::Op& op) const;  // -1: added after the executor was made
+  std::shared_ptr<const Terms> terms_of(const Policy& policy) const;
+  Result<Request> request(const ops::Op& op, const Args& args, std::span<const Operand> operands,
+                          DType dtype) const;
+
+  /// A call that has a shape but no data, for explanations.
+  Result<Request> shape_request(const ops::Op& op, const Args& args, DType dtype) const;
+
+  /// Checks, decides, runs, learns.
+  Status run(const Request& request, const Terms& terms);
+  Explanation explain(const Request& request, const Traffic& traffic, const Terms& terms) const;
+  Traffic traffic_of(const Request& request) const;
+  /// As if all operands were there alone.
+  Traffic traffic_at(const Request& request, Place place) const;
+  Choice choose(const Request& request, const Traffic& traffic, Mask allowed) const;
+  Mask allowed_now(const Request& request, Mask mask) const;
+
+  Status calibrate(const CalibrateConfig& config);
+  Counters counters() const;
+  Regret regret() const;
+  const Table& table() const { return *table_.load(std::memory_order_acquire); }
+  const OpTable* table_of(int op) const { return table().of(op); }
+  const std::shared_ptr<Device>& device() const { return device_; }
+  const Options& options() const { return options_; }
+  const Guards& guards() const { return *guards_; }
+  /// For handles whose policy pins a backend: no guard decides for them.
+  const Guards& no_guards() const { return *no_guards_; }
+  Tracker& tracker() { return tracker_; }
+  AsyncPool& pool() { return pool_; }
+  /// Small calls that wait for each other; made when first asked for.
+  BatchQueue& batches();
+  std::int64_t batched_calls() const;
+  double now() const { return clock_->now(); }
+
+ private:
+  explicit Engine(const Options& options);
+  void publish(std::shared_ptr<const Table> table);
+  std::string flips_of(const Request& request, const Choice& choice, Mask allowed) const;
+  void fill_guards();
+
+  Status run_candidate(const Request& request, const Candidate& candidate);
+  Status run_on_host(const Request& request, const Candidate& candidate);
+  Status run_on_device(const Request& request, const Candidate& candidate);
+  Status run_in_pieces(const Request& request, const Candidate& candidate);
+  Result<bool> shadow(const Request& request, const Terms& terms, const Candidate& candidate, double seconds);
+  bool is_timed(const Request& request, const Choice& choice) const;
+  /// A call that goes another way than the best one known, to learn.
+  struct Trial {
+    Choice choice;
+    double taken_seconds = 0;  // from the credit
+    double usual_seconds = 0;  // of the best way
+  };
+  Choice alternative(const Request& request, const Traffic& traffic, Mask allowed,
+                     const Choice& choice) const;
+  std::optional<Trial> explored(const Request& request, const Traffic& traffic, const Terms& terms,
+                                Mask allowed, const Choice& choice);
+  void learn(const Request& request, const Traffic& traffic, const Choice& choice, const Candidate& candidate,
+             double seconds);
+  void rent(const Request& request, const Traffic& traffic, const Choice& choice, Mask allowed);
+  Status stand_by(const Request& request, const Traffic& traffic, Mask wished, Mask allowed) const;
+  void say_fallback(const Request& request, Failure failure, const Error& error);
+  Tally& tally() const;
+
+  Options options_;
+  const measure::Clock* clock_;
+  std::shared_ptr<Device> device_;
+  std::vector<OpFacts> facts_;
+  std::unordered_map<const ops::Op*, int> index_;
+  std::atomic<const Table*> table_{nullptr};
+  std::mutex tables_mutex_;
+  std::vector<std::shared_ptr<const Table>> tables_;  // all there ever were: readers hold no reference
+  Tracker tracker_;
+  PlanCache host_plans_, device_plans_;
+  std::unique_ptr<Guards> guards_, no_guards_;
+  mutable std::array<Tally, 16> tallies_;
+  std::atomic<std::int64_t> fallbacks_{0}, splits_{0}, explored_{0}, shadowed_{0}, mismatches_{0}, lost_{0};
+  std::array<std::atomic<std::uint8_t>, 256> said_{};  // failures that were logged, a bit each, by op
+  mutable std::mutex regret_mutex_;
+  std::vector<double> regrets_;  // of shadowed calls
+  AsyncPool pool_;               // what it still runs uses all of the above
+  std::once_flag batches_once_;
+  std::atomic<const BatchQueue*> batches_made_{nullptr};
+  std::shared_ptr<BatchQueue> batches_;  // last: it hands its calls to the pool
+};
+
+}  // namespace fulcrum::executor

@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// From nodes to numbered values, and how many passes they take. See expression_graph.h.
+#include "executor/expression_graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+
+namespace fulcrum::executor {
+namespace {
+
+using Kind = Expression::Node::Kind;
+
+// A loop that grows an expression would otherwise be found out by its run time alone.
+constexpr std::size_t kMostValues = 4096;
+constexpr std::size_t kMostTapes = 65536;
+
+/// What makes two values the same. Constants by their bits, so that NaN equals itself and 0 is not -0.
+using Key = std::array<std::uint64_t, 5>;
+
+Key key_of(const GraphValue& value) {
+  const auto bits = [](float f) {
+    std::uint32_t result = 0;
+    std::memcpy(&result, &f, sizeof(f));
+    return std::uint64_t{result};
+  };
+  const auto home = value.leaf ? reinterpret_cast<std::uintptr_t>(value.leaf->home().get()) : 0;
+  return {static_cast<std::uint64_t>(value.kind) << 8 | static_cast<std::uint64_t>(value.code), home,
+          bits(value.p) << 32 | bits(value.q),
+          static_cast<std::uint64_t>(value.in[0]) << 32 | static_cast<std::uint32_t>(value.in[1]),
+          static_cast<std::uint64_t>(value.in[2])};
+}
+
+/// Operations that a pass for `value` computes; 0 where it reads no leaf and so cannot be a pass.
+std::size_t size_of_pass(const Graph& graph, int value) {
+  const std::optional<Pass> pass = pass_of(graph, value);
+  return pass && !pass->leaves.empty() ? static_cast<std::size_t>(pass->tape.length) : 0;
+}
+
+}  // namespace
+
+Expression::Node::~Node() {
+  std::vector<NodePointer> left;
+  const auto take = [&](std::array<NodePointer, 3>& from) {
+    for (NodePointer& node : from) {
+      if (node && node.use_count() == 1) left.push_back(std::move(node));
+    }
+  };
+  take(in);
+  while (!left.empty()) {
+    const NodePointer last = std::move(left.back());
+    left.pop_back();
+    take(const_cast<Node&>(*last).in);
+  }
+}
+
+Result<Graph> graph_of(const Expression::NodePointer& root) {
+  Graph graph;
+  std::unordered_map<const Expression::Node*, int> numbers;
+  std::map<Key, int> known;
+  std::vector<const Expression::Node*> todo = {root.get()};
+  while (!todo.empty()) {
+    const Expression::Node* node = todo.back();
+    if (numbers.count(node) > 0) {
+      todo.pop_back();
+      continue;
+    }
+    const std::size_t before = todo.size();
+    for (const auto& in : node->in) {
+      if (in && numbers.count(in.get()) == 0) todo.push_back(in.get());
+    }
+    if (todo.size() > before) continue;
+    todo.pop_back();
+    GraphValue value{.kind = node->kind, .code = node->code, .p = node->p, .q = node->q};
+    if (node->kind == Kind::leaf) value.leaf = &node->buffer;
+    for (std::size_t k = 0; k < node->in.size(); ++k) {
+      if (node->in[k]) value.in[k] = numbers[node->in[k].get()];
+    }
+    const auto [place, is_new] = known.emplace(key_of(value), static_cast<int>(graph.values.size()));
+    if (is_new) graph.values.push_back(value);
+    numbers[node] = place->second;
+    if (graph.values.size() > kMostValues) {
+      return Error{Code::invalid_argument, fmt::format("an expression of more than {} values", kMostValues),
+                   "evaluate parts of it: a loop may be growing it"};
+    }
+  }
+  // The root is last already: every other value was numbered on the way to it, unless it equals an earlier one.
+  const int root_number = numbers[root.get()];
+  graph.values.resize(static_cast<std::size_t>(root_number) + 1);
+  return graph;
+}
+
+/// In order of the values, each is made to fit a pass: where it does not, its largest operand gets a pass of its own.
+Result<std::vector<Pass>> passes_of(Graph& graph) {
+  const int root = static_cast<int>(graph.values.size()) - 1;
+  std::vector<Pass> passes;
+  std::optional<Pass> pass = pass_of(graph, root);
+  for (int number = 0; !pass && number <= root; ++number) {
+    const GraphValue& value = graph.values[static_cast<std::size_t>(number)];
+    if (!value.is_op()) continue;
+    std::optional<Pass> one = pass_of(graph, number);
+    while (!one) {
+      int largest = -1;
+      std::size_t most = 0;
+      for (const int in : value.in) {
+        const std::size_t size =
+            in >= 0 && graph.values[static_cast<std::size_t>(in)].is_op() ? size_of_pass(graph, in) : 0;
+        if (size > most) most = size, largest = in;
+      }
+      if (largest < 0) {
+        return Error{Code::invalid_argument, "an expression of too many constants alone",
+                     "compute them before, as one number"};
+      }
+      passes.push_back(*pass_of(graph, largest));
+      graph.values[static_cast<std::size_t>(largest)].kept = true;
+      one = pass_of(graph, number);
+    }
+    if (number == root) pass = one;
+  }
+  if (pass->leaves.empty()) {
+    return Error{Code::invalid_argument, "an expression of constants alone has no size",
+                 "begin with a buffer"};
+  }
+  passes.push_back(*pass);
+  return passes;
+}
+
+Result<KnownTape> known_tape(const ops::Tape& tape) {
+  static std::mutex mutex;
+  static auto& known = *new std::unordered_map<std::string, std::unique_ptr<ops::Tape>>();
+  std::string content;
+  const auto add = [&](const auto& field) {
+    content.append(reinterpret_cast<const char*>(&field), sizeof(field));
+  };
+  add(tape.leaves);
+  add(tape.temporaries);
+  for (int i = 0; i < tape.length; ++i) {
+    const ops::TapeStep& step = tape.step[i];
+    add(step.code), add(step.a), add(step.b), add(step.bound), add(step.p), add(step.q);
+  }
+  std::uint64_t number = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : content) number = (number ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  const std::lock_guard lock(mutex);
+  auto found = known.find(content);
+  if (found == known.end()) {
+    if (known.size() >= kMostTapes) {
+      return Error{Code::out_of_memory, fmt::format("{} different expressions in one process", kMostTapes),
+                   "numbers that change from call to call belong into a buffer when there are more than 6"};
+    }
+    found = known.emplace(std::move(content), std::make_unique<ops::Tape>(tape)).first;
+  }
+  return KnownTape{found->second.get(), static_cast<std::int64_t>(number >> 1)};
+}
+
+}  // namespace fulcrum::executor

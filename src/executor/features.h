@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A call as numbers: its work, its sizes, and where it lies among the calls that were measured. No allocation.
+#pragma once
+
+#include <fulcrum/ops.h>
+
+#include <array>
+
+namespace fulcrum::executor {
+
+inline constexpr int kMostFeatures = 4 + 2 * FULCRUM_SLOTS;
+
+struct Features {
+  double flops = 1, bytes = 1;  // of the definition, at least 1
+  double smallest = 1;          // of the dims that are more than a choice of one
+  double pieces = 1;            // that threads can take; 1: not splittable
+  double phases = 1;            // forks of one call
+  int dims = 0;
+  std::array<double, FULCRUM_SLOTS> dim{};
+  /// log2 of flops, bytes, smallest, pieces, then of each dim and integer; a choice is a step. Scaled so that calls at
+  /// distance 1 behave alike.
+  std::array<float, kMostFeatures> at{};
+  double elements() const;  // product of dims
+};
+
+/// What of an op's slots makes features, looked up once.
+class FeatureMap {
+ public:
+  explicit FeatureMap(const ops::Op& op);
+  /// Work alone: enough for the grid.
+  void measure_work(const Args& args, double& flops, double& bytes) const;
+  Features of(const Args& args) const;
+  int count() const { return count_; }
+  /// One dim, or element by element: times are a curve over bytes.
+  bool is_line() const { return is_line_; }
+  int dims() const { return dims_; }
+  int scalars() const { return scalars_; }
+
+ private:
+  enum class Scalar : std::uint8_t { ignored, integer, choice };
+  const ops::Op* op_;
+  int dims_ = 0, scalars_ = 0, count_ = 0;
+  std::array<Scalar, FULCRUM_SLOTS> scalar_{};
+  bool is_line_ = false, splits_ = false;
+};
+
+/// Squared distance of two calls of one op.
+float distance_squared(const Features& a, const std::array<float, kMostFeatures>& b, int count);
+
+}  // namespace fulcrum::executor

@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Grids and guard of an op, from calls spread over everything it may be asked.
+#include <algorithm>
+#include <cmath>
+
+#include "executor/candidates.h"
+#include "executor/op_table.h"
+#include "executor/shapes.h"
+
+namespace fulcrum::executor {
+namespace {
+
+constexpr double kShortest = 1e-8, kLongest = 0.2;  // nominal seconds
+constexpr int kLineTrials = 512, kTrials = 640;
+constexpr int kLeastOfLine = 2, kLeast = 3;
+// The guard's kernel may be slower than the best by so much, in ln: a decision would cost more than that.
+constexpr float kGuardLoss = 0.03F;
+// No guard reaches calls that take longer than this: a decision is no burden to them.
+constexpr double kGuardSeconds = 20e-6;
+
+}  // namespace
+
+Traffic traffic_of(const ops::Op& op, const Work& work, Case which) {
+  Traffic traffic;
+  int in = 0, out = 0;
+  for (const ops::Slot& slot : op.slots) {
+    if (slot.optional) continue;
+    in += slot.kind == ops::SlotKind::in || slot.kind == ops::SlotKind::inout;
+    out += slot.kind == ops::SlotKind::out || slot.kind == ops::SlotKind::inout;
+  }
+  const bool on_host = which == Case::pageable || which == Case::pinned;
+  const bool resident = which == Case::resident || which == Case::resident_home;
+  if (on_host) {
+    traffic.in_bytes = work.link_in_bytes;
+    traffic.in_copies = static_cast<std::uint8_t>(in);
+  }
+  if (resident) {
+    traffic.home_bytes = work.link_in_bytes;
+    traffic.home_copies = static_cast<std::uint8_t>(in);
+  }
+  if (on_host || which == Case::resident_home) {
+    traffic.out_bytes = work.link_out_bytes;
+    traffic.out_copies = static_cast<std::uint8_t>(out);
+  }
+  traffic.pinned = which != Case::pageable;
+  return traffic;
+}
+
+void MeasuredOpTable::build_grids() {
+  if (op_->needs_prepared || !default_) return;
+  ShapeSource source(*op_, 7);
+  std::array<std::vector<Grid::Trial>, kCases> trials;
+  std::vector<std::pair<double, Grid::Trial>> host_trials;
+  const int count = map_.is_line() ? kLineTrials : kTrials;
+  for (int i = 0; i < count; ++i) {
+    const std::optional<Args> args = source.draw(kShortest, kLongest);
+    if (!args) continue;
+    const Features f = map_.of(*args);
+    const Work work = op_->work(*args);
+    const Mask possible = supported(*args, default_);
+    for (int k = 0; k < (device_ ? kCases : 1); ++k) {
+      const auto which = static_cast<Case>(k);
+      Grid::Trial trial{.flops = f.flops, .bytes = f.bytes, .costs = {}, .possible = possible};
+      if (which == Case::cpu_only) trial.possible &= host_;
+      if (!trial.possible) continue;
+      price(f, traffic_of(*op_, work, which), trial.possible, trial.costs);
+      trials[static_cast<std::size_t>(k)].push_back(trial);
+      if (which == (device_ ? Case::pinned : Case::cpu_only)) host_trials.emplace_back(f.elements(), trial);
+    }
+  }
+  for (std::size_t k = 0; k < kCases; ++k)
+    grids_[k] = Grid(trials[k], order_, map_.is_line() ? kLeastOfLine : kLeast);
+  find_guard(host_trials);
+}
+
+void MeasuredOpTable::find_guard(std::span<const std::pair<double, Grid::Trial>> host_trials) {
+  int plain = -1;
+  for (std::size_t c = 0; c < candidates_.size() && plain < 0; ++c) {
+    const Candidate& candidate = candidates_[c];
+    if (candidate.place == Place::host && candidate.threads == 1 && !candidate.kernel.entry().plan &&
+        !candidate.kernel.entry().supports && (default_ >> c & 1))
+      plain = static_cast<int>(c);
+  }
+  if (plain < 0 || host_trials.empty()) return;
+  double below = INFINITY, least = INFINITY;
+  for (const auto& [elements, trial] : host_trials) {
+    least = std::min(least, elements);
+    const float own = trial.costs.log_seconds[static_cast<std::size_t>(plain)];
+    bool wins = own < static_cast<float>(std::log(kGuardSeconds));
+    for (Mask left = trial.possible & ~(Mask{1} << plain); left && wins; left &= left - 1) {
+      const auto c = static_cast<std::size_t>(std::countr_zero(left));
+      // Another single thread of the CPU may be as good; forks and the device must be slower beyond their doubt.
+      const bool like = candidates_[c].place == Place::host && candidates_[c].threads == 1;
+      const float doubt = like ? -kGuardLoss : trial.costs.sigma[c];
+      wins = trial.costs.log_seconds[c] - own >= doubt;
+    }
+    if (!wins) below = std::min(below, elements);
+  }
+  if (std::isinf(below) || below <= least) return;
+  guard_ =
+      Guard{static_cast<std::int64_t>(below), &candidates_[static_cast<std::size_t>(plain)].kernel.entry()};
+}
+
+}  // namespace fulcrum::executor

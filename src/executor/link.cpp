@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What moving data costs: see points.h.
+#include <algorithm>
+
+#include "executor/points.h"
+
+namespace fulcrum::executor {
+namespace {
+
+// No copy is free, however much of its measured time was the wait for it.
+constexpr double kLeastCopySeconds = 1e-6;
+
+double copies_seconds(const LinkCurve& curve, double bytes, int copies) {
+  if (bytes <= 0) return 0;
+  const int count = std::max(1, copies);
+  return count * curve.seconds(bytes / count);
+}
+
+}  // namespace
+
+double LinkCurve::seconds(double bytes) const {
+  if (bytes <= 0 || knots.empty()) return 0;
+  if (bytes <= knots.front().first) return knots.front().second;
+  for (std::size_t i = 1; i < knots.size(); ++i) {
+    const auto [left, low] = knots[i - 1];
+    const auto [right, high] = knots[i];
+    if (bytes <= right) return low + (high - low) * (bytes - left) / (right - left);
+  }
+  return knots.back().second * bytes / knots.back().first;
+}
+
+double Costs::in_seconds(const Traffic& traffic) const {
+  return copies_seconds(traffic.pinned ? pinned_in : pageable_in, traffic.in_bytes, traffic.in_copies);
+}
+double Costs::out_seconds(const Traffic& traffic) const {
+  return copies_seconds(traffic.pinned ? pinned_out : pageable_out, traffic.out_bytes, traffic.out_copies);
+}
+double Costs::home_seconds(const Traffic& traffic) const {
+  const double wait = traffic.home_bytes > 0 ? launch_sync_seconds / 2 : 0;
+  return wait +
+         copies_seconds(traffic.pinned ? pinned_out : pageable_out, traffic.home_bytes, traffic.home_copies);
+}
+
+LinkCurve link_curve(std::span<const std::pair<std::int64_t, Quantity>> table, double wait_seconds) {
+  LinkCurve curve;
+  for (const auto& [bytes, quantity] : table) {
+    curve.knots.emplace_back(static_cast<double>(bytes),
+                             std::max(kLeastCopySeconds, quantity.value - wait_seconds));
+  }
+  std::sort(curve.knots.begin(), curve.knots.end());
+  return curve;
+}
+
+}  // namespace fulcrum::executor

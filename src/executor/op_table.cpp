@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The life of a decision: seen before, clear by the grid, or priced. Nothing here locks, allocates or builds a string.
+#include "executor/op_table.h"
+
+#include <cmath>
+
+#include "executor/candidates.h"
+#include "executor/tracker.h"
+
+namespace fulcrum::executor {
+namespace {
+
+std::uint64_t bits_of(double value) { return std::bit_cast<std::uint64_t>(value); }
+
+bool near(double a, double b) { return std::abs(a - b) <= 0.05 * b; }
+
+// With so many timed calls behind it, a correction is worth more than the table's own doubt.
+constexpr std::int64_t kEnoughSamples = 8;
+constexpr float kLeastSigma = 0.02F;
+
+}  // namespace
+
+MeasuredOpTable::MeasuredOpTable(const ops::Op& op, int index, std::vector<Candidate> candidates,
+                                 const OpPoints& points, std::shared_ptr<const Costs> costs,
+                                 const Caches& caches)
+    : op_(&op),
+      index_(index),
+      candidates_(std::move(candidates)),
+      order_(order_of(candidates_)),
+      map_(op),
+      predictor_(map_, candidates_, points, caches),
+      costs_(std::move(costs)),
+      host_(mask_of(candidates_, Place::host)),
+      device_(mask_of(candidates_, Place::device)),
+      default_(default_mask(op, candidates_)) {
+  all_ = host_ | device_;
+  build_grids();
+}
+
+Mask MeasuredOpTable::supported(const Args& args, Mask wanted) const {
+  Mask possible = 0;
+  for (Mask left = wanted & all_; left; left &= left - 1) {
+    const int c = std::countr_zero(left);
+    if (candidates_[static_cast<std::size_t>(c)].kernel.supports(args)) possible |= Mask{1} << c;
+  }
+  return possible;
+}
+
+void MeasuredOpTable::price(const Features& f, const Traffic& traffic, Mask wanted, Estimates& out) const {
+  predictor_.predict(f, wanted, out);
+  const double home = traffic.home_bytes > 0 && (wanted & host_) ? costs_->home_seconds(traffic) : 0;
+  const bool moves = traffic.in_bytes > 0 || traffic.out_bytes > 0;
+  const double away =
+      moves && (wanted & device_) ? costs_->in_seconds(traffic) + costs_->out_seconds(traffic) : 0;
+  if (home <= 0 && away <= 0) return;
+  for (Mask left = wanted; left; left &= left - 1) {
+    const auto c = static_cast<std::size_t>(std::countr_zero(left));
+    const double extra = host_ >> c & 1 ? home : away;
+    if (extra <= 0) continue;
+    const double run = std::exp(static_cast<double>(out.log_seconds[c]));
+    out.log_seconds[c] = static_cast<float>(std::log(run + extra));
+    // Copies are known better than kernels: the kernel's doubt counts for its share.
+    out.sigma[c] = std::hypot(out.sigma[c] * static_cast<float>(run / (run + extra)), 0.03F);
+  }
+}
+
+std::uint64_t MeasuredOpTable::key_of(const Args& args, const Traffic& traffic, Mask allowed) const {
+  std::uint64_t hash = std::uint64_t{epoch_.load(std::memory_order_acquire)} << 32 | allowed;
+  for (int i = 0; i < map_.dims(); ++i) hash = mix(hash, static_cast<std::uint64_t>(args.dim[i]));
+  for (int i = 0; i < map_.scalars(); ++i) hash = mix(hash, static_cast<std::uint64_t>(args.scalar[i].i));
+  if (device_) {
+    hash = mix(hash, bits_of(traffic.in_bytes));
+    hash = mix(hash, bits_of(traffic.out_bytes));
+    hash = mix(hash, bits_of(traffic.home_bytes));
+    hash = mix(hash, std::uint64_t{traffic.in_copies} << 24 | std::uint64_t{traffic.out_copies} << 16 |
+                         std::uint64_t{traffic.home_copies} << 8 | std::uint64_t{traffic.pinned});
+  }
+  hash = mix(hash, hash >> 29);
+  return hash | 1ULL << 17;  // never the key of an empty entry
+}
+
+Case MeasuredOpTable::case_of(const Work& work, const Traffic& traffic, Mask allowed) const {
+  if (!(allowed & device_)) return traffic.home_bytes > 0 ? Case::none : Case::cpu_only;
+  if (traffic.in_bytes > 0) {
+    const bool all_on_host = traffic.home_bytes <= 0 && near(traffic.in_bytes, work.link_in_bytes) &&
+                             near(traffic.out_bytes, work.link_out_bytes);
+    return !all_on_host ? Case::none : traffic.pinned ? Case::pinned : Case::pageable;
+  }
+  if (!near(traffic.home_bytes, work.link_in_bytes)) return Case::none;
+  if (traffic.out_bytes <= 0) return Case::resident;
+  return near(traffic.out_bytes, work.link_out_bytes) ? Case::resident_home : Case::none;
+}
+
+bool MeasuredOpTable::choose_by_grid(const Args& args, const Work& work, const Traffic& traffic, Mask allowed,
+                                     const Tracker& tracker, Choice& choice) const {
+  // Grids are those of the default policy, with the device or without it.
+  const Mask asked = allowed & all_;
+  if (asked != default_ && asked != (default_ & host_)) return false;
+  const Case which = case_of(work, traffic, allowed);
+  if (which == Case::none) return false;
+  const double flops = std::max({1.0, work.flops, work.issue_slots}), bytes = std::max(1.0, work.bytes());
+  const Grid::Cell* cell = grids_[static_cast<std::size_t>(which)].find(flops, bytes);
+  if (!cell || !candidates_[cell->best].kernel.supports(args)) return false;
+  choice.candidate = cell->best;
+  choice.runner_up = cell->runner_up;
+  choice.tier = Tier::grid;
+  choice.size_class = size_class_of(flops, bytes);
+  const auto learned = [&](std::uint8_t c) {
+    return tracker.correction({index_, c, traffic.residency(), choice.size_class, candidates_[c].place});
+  };
+  const float best = learned(cell->best), other = learned(cell->runner_up);
+  constexpr float kToLn = 0.693147F / 256;
+  if (static_cast<float>(cell->margin) * kToLn + other - best < 0.05F) return false;
+  choice.seconds = std::exp(static_cast<float>(cell->seconds) * kToLn + best);
+  choice.runner_seconds = std::exp(static_cast<float>(cell->runner_seconds) * kToLn + other);
+  return true;
+}
+
+Choice MeasuredOpTable::choose_by_model(const Args& args, const Traffic& traffic, Mask allowed,
+                                        const Tracker& tracker) const {
+  Choice choice{.candidate = 255, .runner_up = 255};
+  const Mask possible = supported(args, allowed);
+  const Features f = map_.of(args);
+  choice.size_class = size_class_of(f.flops, f.bytes);
+  if (!possible) return choice;
+  Estimates costs;
+  price(f, traffic, possible, costs);
+  for (Mask left = possible; left; left &= left - 1) {
+    const auto c = static_cast<std::size_t>(std::countr_zero(left));
+    const Tracker::Cell cell{index_, static_cast<std::uint8_t>(c), traffic.residency(), choice.size_class,
+                             candidates_[c].place};
+    costs.log_seconds[c] += tracker.correction(cell);
+    const float doubt = tracker.doubt(cell);
+    costs.sigma[c] = tracker.samples(cell) >= kEnoughSamples ? std::max(kLeastSigma, doubt)
+                                                             : std::hypot(costs.sigma[c], doubt);
+  }
+  const Picked picked = pick(costs, possible, order_);
+  choice.candidate = static_cast<std::uint8_t>(picked.best);
+  choice.runner_up = static_cast<std::uint8_t>(picked.runner_up < 0 ? picked.best : picked.runner_up);
+  choice.seconds = std::exp(costs.log_seconds[choice.candidate]);
+  choice.runner_seconds = std::exp(costs.log_seconds[choice.runner_up]);
+  return choice;
+}
+
+Choice MeasuredOpTable::choose(const Args& args, const Traffic& traffic, Mask allowed,
+                               const Tracker& tracker) const {
+  const std::uint64_t key = key_of(args, traffic, allowed);
+  Choice choice;
+  if (seen_.find(key, choice)) return choice;
+  const Work work = op_->work(args);
+  if (choose_by_grid(args, work, traffic, allowed, tracker, choice)) return choice;
+  choice = choose_by_model(args, traffic, allowed, tracker);
+  if (choice.candidate != 255) seen_.put(key, choice);
+  return choice;
+}
+
+double MeasuredOpTable::seconds(const Args& args, const Traffic& traffic, std::uint8_t candidate) const {
+  Estimates costs;
+  price(map_.of(args), traffic, Mask{1} << candidate, costs);
+  return std::exp(static_cast<double>(costs.log_seconds[candidate]));
+}
+
+std::vector<Price> MeasuredOpTable::prices(const Args& args, const Traffic& traffic) const {
+  std::vector<Price> prices(candidates_.size());
+  const Features f = map_.of(args);
+  Estimates run, whole;
+  price(f, Traffic{}, all_, run);
+  price(f, traffic, all_, whole);
+  for (std::size_t c = 0; c < prices.size(); ++c) {
+    prices[c].seconds = std::exp(static_cast<double>(whole.log_seconds[c]));
+    prices[c].moves_seconds =
+        std::max(0.0, prices[c].seconds - std::exp(static_cast<double>(run.log_seconds[c])));
+    prices[c].sigma = whole.sigma[c];
+    prices[c].grade = whole.grade;
+  }
+  return prices;
+}
+
+}  // namespace fulcrum::executor

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// One op's part of a table: its candidates, their predictor, the grids of the common cases, and what was chosen before.
+#pragma once
+
+#include "executor/choose.h"
+#include "executor/grid.h"
+#include "executor/seen.h"
+
+namespace fulcrum::executor {
+
+/// Cases that have a grid of their own: where the data is. All others are priced.
+enum class Case : std::uint8_t { cpu_only, pageable, pinned, resident, resident_home, none };
+inline constexpr int kCases = 5;
+
+class MeasuredOpTable final : public OpTable {
+ public:
+  MeasuredOpTable(const ops::Op& op, int index, std::vector<Candidate> candidates, const OpPoints& points,
+                  std::shared_ptr<const Costs> costs, const Caches& caches);
+
+  const ops::Op& op() const override { return *op_; }
+  std::span<const Candidate> candidates() const override { return candidates_; }
+  Choice choose(const Args& args, const Traffic& traffic, Mask allowed,
+                const Tracker& tracker) const override;
+  double seconds(const Args& args, const Traffic& traffic, std::uint8_t candidate) const override;
+  std::vector<Price> prices(const Args& args, const Traffic& traffic) const override;
+  Guard guard() const override { return guard_; }
+  void renew() const override { epoch_.fetch_add(1, std::memory_order_release); }
+
+  /// For tests and benchmarks: cells with an answer.
+  int clear_cells(Case which) const { return grids_[static_cast<std::size_t>(which)].clear_cells(); }
+
+ private:
+  std::uint64_t key_of(const Args& args, const Traffic& traffic, Mask allowed) const;
+  Case case_of(const Work& work, const Traffic& traffic, Mask allowed) const;
+  bool choose_by_grid(const Args& args, const Work& work, const Traffic& traffic, Mask allowed,
+                      const Tracker& tracker, Choice& choice) const;
+  Choice choose_by_model(const Args& args, const Traffic& traffic, Mask allowed,
+                         const Tracker& tracker) const;
+  /// Run and moves of each candidate in `wanted`.
+  void price(const Features& f, const Traffic& traffic, Mask wanted, Estimates& out) const;
+  Mask supported(const Args& args, Mask wanted) const;
+  void build_grids();
+  void find_guard(std::span<const std::pair<double, Grid::Trial>> host_trials);
+
+  const ops::Op* op_;
+  int index_;
+  std::vector<Candidate> candidates_;
+  std::vector<int> order_;
+  FeatureMap map_;
+  Predictor predictor_;
+  std::shared_ptr<const Costs> costs_;
+  Mask all_ = 0, host_ = 0, device_ = 0, default_ = 0;
+  std::array<Grid, kCases> grids_;
+  Guard guard_;
+  mutable Seen seen_;
+  mutable std::atomic<std::uint32_t> epoch_{0};
+};
+
+/// Traffic of a call whose operands all are where `which` says.
+Traffic traffic_of(const ops::Op& op, const Work& work, Case which);
+
+}  // namespace fulcrum::executor

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// See plans.h.
+#include "executor/plans.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace fulcrum::executor {
+
+bool PlanKey::operator==(const PlanKey& other) const {
+  return kernel == other.kernel && std::equal(args.ptr, args.ptr + FULCRUM_SLOTS, other.args.ptr) &&
+         std::equal(args.dim, args.dim + FULCRUM_SLOTS, other.args.dim) &&
+         std::memcmp(args.scalar, other.args.scalar, sizeof(args.scalar)) == 0 &&
+         args.prepared == other.args.prepared && versions == other.versions;
+}
+
+std::size_t PlanKey::hash() const {
+  std::size_t mixed = reinterpret_cast<std::size_t>(kernel);
+  for (const std::int64_t dim : args.dim)
+    mixed = (mixed ^ static_cast<std::size_t>(dim)) * 0x9E3779B97F4A7C15u;
+  return mixed ^ (mixed >> 32);
+}
+
+Result<void*> PlanCache::take(const PlanKey& key, const Args& args) {
+  if (!key.kernel->plan) return nullptr;
+  Shard& shard = shard_of(key);
+  {
+    const std::lock_guard lock(shard.mutex);
+    const auto found =
+        std::find_if(shard.kept.begin(), shard.kept.end(), [&](const Kept& kept) { return kept.key == key; });
+    if (found != shard.kept.end()) {
+      void* plan = found->plan;
+      shard.kept.erase(found);
+      return plan;
+    }
+  }
+  void* plan = nullptr;
+  FULCRUM_CHECK(to_status(key.kernel->plan(key.kernel, &args, &plan)));
+  return plan;
+}
+
+void PlanCache::give(const PlanKey& key, void* plan) {
+  if (!plan) return;
+  Shard& shard = shard_of(key);
+  Kept oldest{};
+  {
+    const std::lock_guard lock(shard.mutex);
+    shard.kept.push_front({key, plan});
+    if (shard.kept.size() <= most_) return;
+    oldest = shard.kept.back();
+    shard.kept.pop_back();
+  }
+  if (oldest.key.kernel->drop) oldest.key.kernel->drop(oldest.plan);
+}
+
+void PlanCache::clear() {
+  for (Shard& shard : shards_) {
+    const std::lock_guard lock(shard.mutex);
+    for (const Kept& kept : shard.kept) {
+      if (kept.key.kernel->drop) kept.key.kernel->drop(kept.plan);
+    }
+    shard.kept.clear();
+  }
+}
+
+void PlanCache::forget() {
+  for (Shard& shard : shards_) {
+    const std::lock_guard lock(shard.mutex);
+    shard.kept.clear();
+  }
+}
+
+}  // namespace fulcrum::executor

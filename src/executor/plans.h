@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plans of kernels, kept from call to call. A plan is taken by one call at a time: it may hold scratch memory.
+#pragma once
+
+#include <fulcrum/backends.h>
+
+#include <array>
+#include <list>
+#include <mutex>
+
+namespace fulcrum::executor {
+
+/// What a plan depends on.
+struct PlanKey {
+  const fulcrum_kernel* kernel = nullptr;
+  Args args{};                                          // dims, scalars, prepared; pointers where they matter
+  std::array<std::uint64_t, FULCRUM_SLOTS> versions{};  // of the data that plan() reads
+  bool operator==(const PlanKey& other) const;
+  std::size_t hash() const;
+};
+
+class PlanCache {
+ public:
+  explicit PlanCache(std::size_t most = 32) : most_(most) {}
+  PlanCache(const PlanCache&) = delete;
+  PlanCache& operator=(const PlanCache&) = delete;
+  ~PlanCache() { clear(); }
+
+  /// A plan for the key, kept, or made for `args`. Null where the kernel makes none.
+  Result<void*> take(const PlanKey& key, const Args& args);
+  void give(const PlanKey& key, void* plan);
+  void clear();
+  /// The device is gone: its plans are forgotten without a call to it.
+  void forget();
+
+ private:
+  struct Kept {
+    PlanKey key;
+    void* plan;
+  };
+  struct Shard {
+    std::mutex mutex;
+    std::list<Kept> kept;  // newest first
+  };
+  static constexpr std::size_t kShards = 16;
+  Shard& shard_of(const PlanKey& key) { return shards_[key.hash() % kShards]; }
+  std::size_t most_;  // in a shard
+  std::array<Shard, kShards> shards_;
+};
+
+}  // namespace fulcrum::executor

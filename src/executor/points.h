@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a table is made from: times of candidates at some shapes, and what moving data costs. Plain data, measured here,
+// read from a file, or predicted from what the program ships.
+#pragma once
+
+#include <memory>
+
+#include "executor/dispatch.h"
+
+namespace fulcrum::executor {
+
+/// One candidate at one shape. seconds 0: not known.
+struct Sample {
+  double seconds = 0;
+  double plan_seconds = 0;  // of a plan that reads the data, and so is made anew with every call
+  double noise = 0.03;      // one sigma of ln(seconds)
+  double total() const { return seconds + plan_seconds; }
+};
+
+struct Point {
+  Args args{};  // dims and scalars
+  DType dtype = DType::f32;
+  std::vector<Sample> samples;  // by candidate
+};
+
+struct OpPoints {
+  std::vector<Point> points;
+  Grade grade = Grade::b;  // inside the range of the points; beyond it one less
+  double sigma = 0;        // doubt beside what the points show: of a prior
+};
+
+/// Seconds that one more copy of so many bytes adds to a call.
+struct LinkCurve {
+  std::vector<std::pair<double, double>> knots;  // bytes, seconds; ascending
+  /// Linear in bytes between knots, beyond the last at its last rate. 0 bytes: nothing.
+  double seconds(double bytes) const;
+};
+
+struct Costs {
+  LinkCurve pinned_in, pinned_out, pageable_in, pageable_out;
+  double launch_sync_seconds = 0;  // of an empty call to the device
+  double in_seconds(const Traffic& traffic) const;
+  double out_seconds(const Traffic& traffic) const;
+  double home_seconds(const Traffic& traffic) const;
+};
+
+struct TableData {
+  Costs costs;
+  std::vector<OpPoints> ops;  // by position in ops::all()
+  std::string description;
+};
+
+/// Fits every op. `device`: backend whose kernels are candidates too; null: none.
+std::shared_ptr<const Table> make_table(const backends::Backend* device, TableData data);
+
+/// Seconds of copies as one that also waited took them, less the wait.
+LinkCurve link_curve(std::span<const std::pair<std::int64_t, Quantity>> table, double wait_seconds);
+
+}  // namespace fulcrum::executor

@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// See predictor.h. All candidates of an op share their points, so that the distances to them are computed once a call.
+#include "executor/predictor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "executor/residual.h"
+
+namespace fulcrum::executor {
+namespace {
+
+constexpr std::size_t kLeastForSurface = 5;
+constexpr float kLeastSigma = 0.02F;
+// Doubt of a sibling's ratio, and of a candidate that nobody ever ran.
+constexpr float kSiblingSigma = 0.25F, kNominalSigma = 1;
+// Candidate reaches of a neighbour and shares of noise, in units of the features' own scale.
+constexpr float kScales[] = {0.6F, 1.2F, 2.4F};
+constexpr double kNuggets[] = {0.01, 0.1};
+
+Grade worse(Grade grade) { return grade == Grade::d ? grade : std::max(Grade::c, grade); }
+
+// With nothing measured at all: any number that grows with the work. The tracker does the rest.
+double nominal_seconds(const Runner& runner, const Features& f) {
+  if (runner.device) return 15e-6 + f.flops / 1e13 + f.bytes / 1e12;
+  const double fork = runner.threads > 1 ? 5e-6 : 0;
+  return 1e-7 + fork + (f.flops / 2e10 + f.bytes / 1e10) / std::sqrt(runner.threads);
+}
+
+std::vector<std::size_t> points_of(const OpPoints& points, std::size_t candidate) {
+  std::vector<std::size_t> known;
+  for (std::size_t i = 0; i < points.points.size(); ++i) {
+    const auto& samples = points.points[i].samples;
+    if (candidate < samples.size() && samples[candidate].seconds > 0) known.push_back(i);
+  }
+  return known;
+}
+
+// Evenly over the list when there are more than a surface takes: callers list in no particular order of size.
+OpPoints thinned(const OpPoints& all) {
+  OpPoints few = all;
+  if (all.points.size() <= kMostPoints) return few;
+  few.points.clear();
+  for (std::size_t i = 0; i < kMostPoints; ++i)
+    few.points.push_back(all.points[i * all.points.size() / kMostPoints]);
+  return few;
+}
+
+}  // namespace
+
+Predictor::Predictor(const FeatureMap& map, std::span<const Candidate> candidates, const OpPoints& all,
+                     const Caches& caches)
+    : map_(&map), grade_(all.grade), sigma_(static_cast<float>(all.sigma)) {
+  const OpPoints points = map.is_line() ? all : thinned(all);
+  std::vector<Features> features;
+  for (const Point& point : points.points) features.push_back(map.of(point.args));
+  for (const Candidate& candidate : candidates) fits_.emplace_back(Runner(candidate, caches));
+  if (map.is_line()) {
+    for (std::size_t c = 0; c < fits_.size(); ++c) fit_curve(fits_[c], c, points);
+  } else {
+    for (const Features& f : features) at_.push_back(f.at);
+    fit_surfaces(points, features);
+  }
+  fit_siblings(points);
+}
+
+void Predictor::fit_curve(Fit& fit, std::size_t candidate, const OpPoints& points) const {
+  std::vector<std::pair<double, double>> known;
+  for (const std::size_t i : points_of(points, candidate)) {
+    double flops = 0, bytes = 0;
+    map_->measure_work(points.points[i].args, flops, bytes);
+    known.emplace_back(bytes, points.points[i].samples[candidate].total());
+  }
+  if (known.size() < 2) return;
+  fit.kind = Fit::Kind::curve;
+  fit.curve = Curve(std::move(known));
+}
+
+void Predictor::fit_surfaces(const OpPoints& points, std::span<const Features> features) {
+  struct Work {
+    std::vector<std::size_t> known;
+    std::vector<double> left_over;
+  };
+  std::vector<Work> work(fits_.size());
+  for (std::size_t c = 0; c < fits_.size(); ++c) {
+    Work& w = work[c];
+    w.known = points_of(points, c);
+    if (w.known.size() < kLeastForSurface) continue;
+    std::vector<Features> at;
+    std::vector<double> seconds;
+    for (const std::size_t i : w.known) {
+      at.push_back(features[i]);
+      seconds.push_back(points.points[i].samples[c].total());
+    }
+    fits_[c].closed.emplace(fits_[c].runner, at, seconds);
+    for (std::size_t i = 0; i < at.size(); ++i)
+      w.left_over.push_back(std::log(seconds[i] / fits_[c].closed->seconds(at[i])));
+  }
+  // One reach for all candidates, the one that predicts left-out points best.
+  double best = INFINITY;
+  for (const float scale : kScales) {
+    for (const double nugget : kNuggets) {
+      std::map<std::vector<std::size_t>, ResidualBasis> bases;
+      std::vector<ResidualFit> tried(fits_.size());
+      double sum = 0;
+      for (std::size_t c = 0; c < fits_.size(); ++c) {
+        if (!fits_[c].closed) continue;
+        auto found = bases.find(work[c].known);
+        if (found == bases.end()) {
+          std::vector<std::array<float, kMostFeatures>> at;
+          for (const std::size_t i : work[c].known) at.push_back(at_[i]);
+          found = bases.emplace(work[c].known, ResidualBasis(at, map_->count(), scale, nugget)).first;
+        }
+        tried[c] = found->second.fit(work[c].left_over);
+        sum += tried[c].error;
+      }
+      if (sum >= best) continue;
+      best = sum;
+      scale_ = scale;
+      for (std::size_t c = 0; c < fits_.size(); ++c) {
+        if (!fits_[c].closed) continue;
+        fits_[c].kind = Fit::Kind::surface;
+        fits_[c].error = static_cast<float>(tried[c].error);
+        fits_[c].left_over.fill(0);
+        for (std::size_t i = 0; i < work[c].known.size(); ++i)
+          fits_[c].left_over[work[c].known[i]] = static_cast<float>(tried[c].weights[i]);
+      }
+    }
+  }
+}
+
+// A candidate with too few times of its own follows one that has them, at the ratio of the times they share.
+void Predictor::fit_siblings(const OpPoints& points) {
+  for (std::size_t c = 0; c < fits_.size(); ++c) {
+    if (fits_[c].kind != Fit::Kind::nominal) continue;
+    std::size_t best_shared = 0;
+    for (std::size_t other = 0; other < fits_.size(); ++other) {
+      const bool measured = fits_[other].kind == Fit::Kind::curve || fits_[other].kind == Fit::Kind::surface;
+      if (!measured || fits_[other].runner.device != fits_[c].runner.device) continue;
+      double sum = 0;
+      std::size_t shared = 0;
+      for (const std::size_t i : points_of(points, c)) {
+        const auto& samples = points.points[i].samples;
+        if (samples[other].seconds <= 0) continue;
+        sum += std::log(samples[c].total() / samples[other].total());
+        ++shared;
+      }
+      if (shared <= best_shared) continue;
+      best_shared = shared;
+      fits_[c].kind = Fit::Kind::sibling;
+      fits_[c].sibling = static_cast<int>(other);
+      fits_[c].ratio = static_cast<float>(sum / static_cast<double>(shared));
+      fits_[c].error = kSiblingSigma;
+    }
+  }
+}
+
+void Predictor::predict_one(const Fit& fit, const Features& f, double log2_bytes, std::span<const float> near,
+                            float nearest, float& value, float& sigma) const {
+  switch (fit.kind) {
+    case Fit::Kind::curve: {
+      const Curve::Value at = fit.curve.at(f.bytes, log2_bytes);
+      value = static_cast<float>(at.log_seconds);
+      sigma = static_cast<float>(kLeastSigma + 0.01 * std::max(0.0, at.gap_octaves - 1) +
+                                 0.1 * std::min(4.0, at.beyond_octaves));
+      return;
+    }
+    case Fit::Kind::surface: {
+      float sum = 0;
+      for (std::size_t i = 0; i < near.size(); ++i) sum += fit.left_over[i] * near[i];
+      value = static_cast<float>(std::log(fit.closed->seconds(f))) + sum;
+      // Left-out errors are those at the mean distance of neighbours; farther away they grow towards the whole residual.
+      sigma = std::max(kLeastSigma, fit.error) * (1 + std::min(3.0F, std::max(0.0F, nearest - 0.5F)));
+      return;
+    }
+    case Fit::Kind::sibling:
+      predict_one(fits_[static_cast<std::size_t>(fit.sibling)], f, log2_bytes, near, nearest, value, sigma);
+      value += fit.ratio;
+      sigma += fit.error;
+      return;
+    case Fit::Kind::nominal:
+      value = static_cast<float>(std::log(nominal_seconds(fit.runner, f)));
+      sigma = kNominalSigma;
+      return;
+  }
+}
+
+void Predictor::predict(const Features& f, Mask wanted, Estimates& out) const {
+  std::array<float, kMostPoints> near{};
+  float nearest = INFINITY;
+  for (std::size_t i = 0; i < at_.size(); ++i) {
+    const float squared = distance_squared(f, at_[i], map_->count());
+    nearest = std::min(nearest, squared);
+    near[i] = closeness(squared, scale_);
+  }
+  nearest = at_.empty() ? 0 : std::sqrt(nearest) / scale_;
+  const double log2_bytes = map_->is_line() ? std::log2(f.bytes) : 0;
+  out.grade = grade_;
+  if (nearest > 1) out.grade = worse(out.grade);
+  for (std::size_t c = 0; c < fits_.size(); ++c) {
+    if (!(wanted >> c & 1)) continue;
+    predict_one(fits_[c], f, log2_bytes, {near.data(), at_.size()}, nearest, out.log_seconds[c],
+                out.sigma[c]);
+    out.sigma[c] = std::hypot(out.sigma[c], sigma_);
+    if (out.sigma[c] > 0.3F) out.grade = worse(out.grade);
+  }
+}
+
+}  // namespace fulcrum::executor

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Seconds of every candidate of an op at any shape, from those at some: curves for ops with one size, else a closed form
+// times what the neighbours say is left over. Prediction does not allocate.
+#pragma once
+
+#include "executor/closed_form.h"
+#include "executor/curve.h"
+#include "executor/points.h"
+
+namespace fulcrum::executor {
+
+inline constexpr int kMostPoints = 64;
+
+/// By candidate; only those that were asked for are set.
+struct Estimates {
+  std::array<float, kMostCandidates> log_seconds{};
+  std::array<float, kMostCandidates> sigma{};
+  Grade grade = Grade::c;
+};
+
+class Predictor {
+ public:
+  Predictor(const FeatureMap& map, std::span<const Candidate> candidates, const OpPoints& points,
+            const Caches& caches);
+  void predict(const Features& f, Mask wanted, Estimates& out) const;
+
+ private:
+  /// How one candidate is predicted.
+  struct Fit {
+    explicit Fit(const Runner& with) : runner(with) {}
+    enum class Kind : std::uint8_t { nominal, curve, surface, sibling } kind = Kind::nominal;
+    Curve curve;
+    std::optional<ClosedForm> closed;
+    std::array<float, kMostPoints> left_over{};  // weights of the neighbours
+    float error = 0.7F;                          // left-out error of ln(seconds)
+    int sibling = 0;
+    float ratio = 0;  // ln, to the sibling
+    Runner runner;
+  };
+  void fit_curve(Fit& fit, std::size_t candidate, const OpPoints& points) const;
+  void fit_surfaces(const OpPoints& points, std::span<const Features> features);
+  void fit_siblings(const OpPoints& points);
+  void predict_one(const Fit& fit, const Features& f, double log2_bytes, std::span<const float> near,
+                   float nearest, float& value, float& sigma) const;
+
+  const FeatureMap* map_;
+  std::vector<Fit> fits_;
+  std::vector<std::array<float, kMostFeatures>> at_;  // of the points
+  float scale_ = 1;                                   // distances count in units of it
+  Grade grade_ = Grade::c;
+  float sigma_ = 0;
+};
+
+}  // namespace fulcrum::executor

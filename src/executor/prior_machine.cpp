@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// See prior_machine.h.
+#include "executor/prior_machine.h"
+
+#include <fulcrum/machine.h>
+
+#include <algorithm>
+
+#include "executor/closed_form.h"
+#include "machine/gpu.h"
+
+namespace fulcrum::executor {
+namespace {
+
+constexpr std::string_view kShippedDevice = "h200";
+
+// Bytes per second of one thread by level, flops of one thread, fork and join: a server of the last ten years. They are
+// wrong by up to a factor of two, and marked so.
+constexpr double kAssumedRates[] = {120e9, 60e9, 25e9, 12e9};
+constexpr double kAssumedFlops = 40e9, kAssumedFork = 5e-6;
+
+Quantity assumed(double value) { return {value, value / 2, value * 2, Source::assumed}; }
+
+Machine assumed_host() {
+  Machine host;
+  host.id = "assumed";
+  host.topology = machine::discover_cpu();
+  host.cpu.levels = machine::discover_levels();
+  host.cpu.threads = backends::usable_threads();
+  const double threads = std::max(1, host.cpu.threads);
+  for (std::size_t i = 0; i < host.cpu.levels.size(); ++i) {
+    MemoryLevel& level = host.cpu.levels[i];
+    const bool last = i + 1 == host.cpu.levels.size();
+    const double one = kAssumedRates[last ? 3 : std::min<std::size_t>(i, 2)];
+    const double all = last ? one * std::min(threads, 6.0) : one * threads;
+    for (const char* name : {"read", "copy", "triad"}) {
+      level.one_thread[name] = assumed(one);
+      level.all_threads[name] = assumed(all);
+    }
+  }
+  host.cpu.flops_one_thread = {{"assumed", assumed(kAssumedFlops)}, {"scalar", assumed(kAssumedFlops / 8)}};
+  host.cpu.flops_all_threads = {{"assumed", assumed(kAssumedFlops * threads)},
+                                {"scalar", assumed(kAssumedFlops / 8 * threads)}};
+  host.cpu.fork_join_seconds = assumed(kAssumedFork);
+  return host;
+}
+
+// The profile whose first GPU has this name: this machine's own, then shipped ones, then the one with measured times.
+std::optional<Machine> profile_of(const std::string& name, const std::optional<Machine>& own) {
+  if (own && !own->gpus.empty() && own->gpus.front().name == name && !own->gpus.front().link.empty())
+    return own;
+  for (const machine::StoredProfile& stored : machine::list()) {
+    if (!stored.shipped) continue;
+    auto machine = machine::load(stored.name);
+    if (machine.ok() && !machine->gpus.empty() && machine->gpus.front().name == name) return *machine;
+  }
+  if (auto machine = machine::load(kShippedDevice); machine.ok()) return *machine;
+  return {};
+}
+
+bool same_cpu(const CpuTopology& a, const CpuTopology& b) {
+  return a.model == b.model && a.cores == b.cores && a.threads == b.threads;
+}
+
+}  // namespace
+
+Costs costs_of(const GpuCeilings& gpu) {
+  const auto value = [&](const char* name, double otherwise) {
+    const auto found = gpu.latencies.find(name);
+    return found == gpu.latencies.end() ? otherwise : found->second.value;
+  };
+  const auto table = [&](const char* name) {
+    const auto found = gpu.link.find(name);
+    return found == gpu.link.end() ? std::vector<std::pair<std::int64_t, Quantity>>{} : found->second;
+  };
+  Costs costs;
+  costs.launch_sync_seconds = value("launch_sync", 10e-6);
+  const double wait = std::max(0.0, costs.launch_sync_seconds - value("launch", 4e-6));
+  costs.pinned_in = link_curve(table("pinned_h2d"), wait);
+  costs.pinned_out = link_curve(table("pinned_d2h"), wait);
+  costs.pageable_in = link_curve(table("pageable_h2d"), wait);
+  costs.pageable_out = link_curve(table("pageable_d2h"), wait);
+  return costs;
+}
+
+PriorMachine prior_machine(const backends::Backend* device) {
+  PriorMachine prior;
+  const std::optional<Machine> own = machine::known();
+  prior.host_known = own && !own->cpu.levels.empty() && !own->cpu.flops_one_thread.empty();
+  prior.host = prior.host_known ? *own : assumed_host();
+  if (!device) return prior;
+  prior.gpu = profile_of(machine::gpu_facts(*device).name, own);
+  if (!prior.gpu) return prior;
+  prior.costs = costs_of(prior.gpu->gpus.front());
+  if (auto rows = machine::measurements(kShippedDevice); rows.ok()) {
+    const auto measured_on = machine::load(kShippedDevice);
+    if (!measured_on.ok()) return prior;
+    prior.rows = std::move(*rows);
+    prior.gpu_calibration = model::Calibration(*measured_on, prior.rows);
+    if (same_cpu(measured_on->topology, prior.host.topology)) prior.host_calibration = prior.gpu_calibration;
+  }
+  return prior;
+}
+
+Caches caches_of(const backends::Backend* device) {
+  Caches caches;
+  std::vector<double> sizes;
+  for (const MemoryLevel& level : machine::discover_levels()) {
+    if (level.capacity_bytes > 0) sizes.push_back(static_cast<double>(level.capacity_bytes));
+  }
+  if (sizes.size() >= 2) caches.near_bytes = sizes[1];
+  if (!sizes.empty()) caches.far_bytes = std::max(sizes.back(), 2 * caches.near_bytes);
+  if (device) {
+    const GpuCeilings facts = machine::gpu_facts(*device);
+    if (facts.l2_bytes > 0) caches.device_bytes = static_cast<double>(facts.l2_bytes);
+  }
+  return caches;
+}
+
+}  // namespace fulcrum::executor

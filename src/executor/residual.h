@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is left over of times after a closed form, as a smooth function of the features: a Gaussian process with a Matern
+// 3/2 kernel that fades to nothing away from its points.
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "executor/features.h"
+
+namespace fulcrum::executor {
+
+/// exp(-r)(1 + r) with r = sqrt(3) distance / scale.
+float closeness(float distance_squared, float scale);
+
+struct ResidualFit {
+  std::vector<double> weights;  // by point
+  double error = 0;             // root mean square of what each point says about itself when it is left out
+};
+/// Inverse kernel matrix of some points, shared by all candidates that were measured at them.
+class ResidualBasis {
+ public:
+  ResidualBasis(std::span<const std::array<float, kMostFeatures>> at, int features, float scale,
+                double nugget);
+  ResidualFit fit(std::span<const double> values) const;
+
+ private:
+  std::size_t count_;
+  std::vector<double> inverse_;  // row major; empty: not to be had
+};
+
+}  // namespace fulcrum::executor

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// See rounds.h.
+#include "executor/rounds.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace fulcrum::executor {
+namespace {
+
+constexpr std::int64_t kMostCalls = 2000;
+// Before a short call is timed one runs that is not: the others' data and a parked pool are not its own cost.
+constexpr double kShort = 5e-4;
+constexpr double kLeastNoise = 0.005, kLookNoise = 0.15;
+
+// Seconds of one call among `count`; 0: it failed.
+double time_once(Subject& subject, std::int64_t count, const measure::Clock& clock) {
+  const double begin = clock.now();
+  if (!subject.run(count).ok()) return 0;
+  return (clock.now() - begin) / static_cast<double>(count);
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> time_rounds(std::span<Subject* const> subjects, const RoundsConfig& config) {
+  const measure::Clock& clock = config.clock ? *config.clock : measure::steady_clock();
+  std::vector<std::vector<double>> seconds(subjects.size());
+  std::vector<double> look(subjects.size(), 0);
+  double fastest = INFINITY;
+  for (std::size_t s = 0; s < subjects.size(); ++s) {
+    if (!subjects[s] || time_once(*subjects[s], 1, clock) <= 0)
+      continue;  // pages, code and libraries come in
+    look[s] = time_once(*subjects[s], 1, clock);
+    if (look[s] < 2e-6 && look[s] > 0) look[s] = time_once(*subjects[s], 8, clock);
+    if (look[s] > 0) fastest = std::min(fastest, look[s] + subjects[s]->plan_seconds);
+  }
+  for (int round = 0; round < config.rounds; ++round) {
+    for (std::size_t i = 0; i < subjects.size(); ++i) {
+      // Every second round runs backwards: nobody always comes after the same one.
+      const std::size_t s = round % 2 == 0 ? i : subjects.size() - 1 - i;
+      if (look[s] <= 0) continue;
+      const bool hopeless = config.hopeless > 0 && look[s] > config.hopeless * fastest + 5e-6;
+      if (hopeless) {
+        if (round == 0) seconds[s].push_back(look[s]);
+        continue;
+      }
+      const double calls = std::ceil(config.window_seconds / look[s]);
+      const auto count = std::clamp(static_cast<std::int64_t>(calls), std::int64_t{1}, kMostCalls);
+      if (look[s] < kShort && !subjects[s]->run(1).ok()) continue;
+      const double took = time_once(*subjects[s], count, clock);
+      if (took > 0) seconds[s].push_back(took);
+    }
+  }
+  return seconds;
+}
+
+Sample sample_of(std::span<const double> seconds) {
+  if (seconds.empty()) return {};
+  const double median = stats::median(seconds);
+  if (seconds.size() < 3) return Sample{.seconds = median, .noise = kLookNoise};
+  const double spread = 1.4826 * stats::mad(seconds) / median;
+  const double noise = 1.25 * spread / std::sqrt(static_cast<double>(seconds.size()));
+  return Sample{.seconds = median, .noise = std::max(kLeastNoise, noise)};
+}
+
+}  // namespace fulcrum::executor

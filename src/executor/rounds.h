@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Several subjects timed in turns: one time of each a round, so that what disturbs the machine disturbs all of them.
+#pragma once
+
+#include <span>
+
+#include "executor/points.h"
+#include "executor/subjects.h"
+
+namespace fulcrum::executor {
+
+struct RoundsConfig {
+  int rounds = 5;
+  double window_seconds = 20e-6;  // calls that are shorter are repeated to fill it
+  double hopeless = 3;            // times the fastest: one look is enough; 0: all take part in every round
+  const measure::Clock* clock = nullptr;
+};
+
+/// Seconds of a call by subject, then by round. Subjects that failed have none, hopeless ones a single one.
+std::vector<std::vector<double>> time_rounds(std::span<Subject* const> subjects, const RoundsConfig& config);
+
+/// Median, and one sigma of its logarithm. No times: seconds 0.
+Sample sample_of(std::span<const double> seconds);
+
+}  // namespace fulcrum::executor

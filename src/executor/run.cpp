@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Running one candidate of a call: here, on the device, or there in pieces when memory is short.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "executor/device_run.h"
+
+namespace fulcrum::executor {
+namespace {
+
+constexpr std::int64_t kLeastPieceBytes = 1 << 20;  // below it a call in pieces is not worth another try
+
+}  // namespace
+
+Status Engine::run_candidate(const Request& request, const Candidate& candidate) {
+  if (ops::outputs(*request.facts->op, request.args) == 0) return {};
+  return candidate.place == Place::device ? run_on_device(request, candidate)
+                                          : run_on_host(request, candidate);
+}
+
+Status Engine::run_on_host(const Request& request, const Candidate& candidate) {
+  Args args = request.args;
+  for (int pass = 0; pass < 2; ++pass) {  // inputs first: a result that shares their block must not drop them
+    for (int slot = 0; slot < request.facts->pointers; ++slot) {
+      Residence* home = request.homes[static_cast<std::size_t>(slot)];
+      const SlotFacts& role = request.facts->slots[static_cast<std::size_t>(slot)];
+      if (!home || role.writes != (pass == 1)) continue;
+      FULCRUM_TRY(args.ptr[slot], home->host(role.reads, role.writes));
+    }
+  }
+  const fulcrum_kernel& entry = candidate.kernel.entry();
+  if (!entry.plan) return to_status(entry.run(&args, nullptr, 1));
+  PlanKey key{.kernel = &entry, .args = args};
+  for (std::size_t slot = 0; slot < FULCRUM_SLOTS; ++slot) {
+    // A plan of the host depends on whether an operand is there, and on its address only where it reads it.
+    const bool matters = (entry.plan_reads >> slot & 1u) != 0;
+    if (!matters && args.ptr[slot]) key.args.ptr[slot] = this;
+  }
+  const bool keep = stamp(request, key);
+  const PlanLease plan(host_plans_, key, args, keep);
+  if (!plan.get().ok()) return plan.get().error();
+  args.plan = plan.get().value();
+  return to_status(entry.run(&args, nullptr, 1));
+}
+
+Status Engine::run_on_device(const Request& request, const Candidate& candidate) {
+  DeviceRun run(*device_, device_plans_, request, candidate.kernel.entry());
+  return run.run();
+}
+
+Status Engine::run_in_pieces(const Request& request, const Candidate& candidate) {
+  const OpFacts& facts = *request.facts;
+  const Error cannot{Code::out_of_memory, fmt::format("{} cannot be cut into pieces", facts.op->name), ""};
+  if (!can_slice(facts, request.args)) return cannot;
+  Request host = request;
+  std::int64_t total = 0;
+  for (int slot = 0; slot < facts.pointers; ++slot) {
+    if (!request.args.ptr[slot]) continue;
+    total += facts.bytes(request.args, slot, request.dtype);
+    const auto at = static_cast<std::size_t>(slot);
+    // Operands in buffers stay whole on the device; cutting them would copy them over and over.
+    if (request.homes[at]) return cannot;
+  }
+  const std::int64_t units = request.args.dim[facts.slice_dim];
+  std::int64_t pieces = 2;
+  while (total / pieces >= kLeastPieceBytes && pieces <= units) {
+    const std::int64_t unit = std::max<std::int64_t>(1, facts.op->slice_unit);
+    const std::int64_t step = ((units + pieces - 1) / pieces + unit - 1) / unit * unit;
+    Status status;
+    for (std::int64_t begin = 0; begin < units && status.ok(); begin += step) {
+      host.args = slice(facts, request.args, request.dtype, begin, std::min(units, begin + step));
+      status = run_on_device(host, candidate);
+    }
+    if (status.ok()) return {};
+    if (status.error().code != Code::out_of_memory) return status;
+    pieces *= 2;
+  }
+  return cannot;
+}
+
+}  // namespace fulcrum::executor

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Choices made before, by what was asked: a small table that many threads read and write without a lock. An entry is two
+// words that only make sense together: the first is stored as its exclusive or with the second, so that halves of two
+// writers never pass for one entry.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+
+#include "executor/dispatch.h"
+
+namespace fulcrum::executor {
+
+/// 64 bits of what a choice depends on.
+inline std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+  const std::uint64_t product = (hash ^ value) * 0x9e3779b97f4a7c15;
+  return product ^ (product >> 32);
+}
+
+class Seen {
+ public:
+  bool find(std::uint64_t key, Choice& choice) const {
+    const Entry& entry = entries_[slot_of(key)];
+    const std::uint64_t times = entry.times.load(std::memory_order_relaxed);
+    const std::uint64_t word = entry.word.load(std::memory_order_relaxed) ^ times;
+    if ((word ^ key) >> kBits != 0 || times == 0) return false;
+    choice.candidate = static_cast<std::uint8_t>(word & 31);
+    choice.runner_up = static_cast<std::uint8_t>(word >> 5 & 31);
+    choice.size_class = static_cast<std::uint8_t>(word >> 10 & 63);
+    choice.tier = Tier::seen;
+    choice.seconds = std::bit_cast<float>(static_cast<std::uint32_t>(times));
+    choice.runner_seconds = std::bit_cast<float>(static_cast<std::uint32_t>(times >> 32));
+    return true;
+  }
+  void put(std::uint64_t key, const Choice& choice) {
+    Entry& entry = entries_[slot_of(key)];
+    const std::uint64_t word = (key >> kBits << kBits) | std::uint64_t{choice.size_class} << 10 |
+                               std::uint64_t{choice.runner_up} << 5 | choice.candidate;
+    const std::uint64_t times = std::uint64_t{std::bit_cast<std::uint32_t>(choice.runner_seconds)} << 32 |
+                                std::bit_cast<std::uint32_t>(choice.seconds);
+    entry.times.store(times, std::memory_order_relaxed);
+    entry.word.store(word ^ times, std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr int kBits = 16;  // of a word that hold the choice; the others are the key's
+  static constexpr std::size_t kEntries = 256;
+  struct Entry {
+    std::atomic<std::uint64_t> word{0}, times{0};
+  };
+  static std::size_t slot_of(std::uint64_t key) { return key >> 56; }
+  std::array<Entry, kEntries> entries_{};
+};
+
+}  // namespace fulcrum::executor

@@ -1,0 +1,293 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// See store.h.
+#include "executor/store.h"
+
+#include <fmt/format.h>
+#include <fulcrum/machine.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "executor/candidates.h"
+#include "machine/gpu.h"
+
+namespace fulcrum::executor {
+namespace fs = std::filesystem;
+namespace {
+
+// Times of kernels that have changed since are a first guess.
+constexpr double kChangedSigma = 0.3;
+
+/// FNV-1a, as everywhere in files: the same on every machine and in every version.
+std::uint64_t hash_text(std::string_view text) {
+  std::uint64_t value = 0xcbf29ce484222325;
+  for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return value;
+}
+
+std::string name_of(const Candidate& candidate) {
+  return fmt::format("{}/{}", candidate.kernel.name(), candidate.kernel.dtype());
+}
+
+Json to_json(const LinkCurve& curve) {
+  Json knots = Json::array();
+  for (const auto& [bytes, seconds] : curve.knots) knots.push_back({bytes, seconds});
+  return knots;
+}
+
+Json to_json(const Costs& costs) {
+  return Json{{"launch_sync_seconds", costs.launch_sync_seconds},
+              {"pinned_in", to_json(costs.pinned_in)},
+              {"pinned_out", to_json(costs.pinned_out)},
+              {"pageable_in", to_json(costs.pageable_in)},
+              {"pageable_out", to_json(costs.pageable_out)}};
+}
+
+Json to_json(const ops::Op& op, std::span<const Candidate> candidates, const OpPoints& points) {
+  Json names = Json::array(), rows = Json::array();
+  for (const Candidate& candidate : candidates) names.push_back(name_of(candidate));
+  for (const Point& point : points.points) {
+    Shape shape = ops::shape_of(op, point.args);
+    shape.dtype = point.dtype;
+    Json seconds = Json::array(), plans = Json::array(), noise = Json::array();
+    bool any_plan = false;
+    for (const Sample& sample : point.samples) {
+      seconds.push_back(sample.seconds);
+      plans.push_back(sample.plan_seconds);
+      noise.push_back(sample.noise);
+      any_plan = any_plan || sample.plan_seconds > 0;
+    }
+    Json row{{"shape", shape.text()}, {"seconds", seconds}, {"noise", noise}};
+    if (any_plan) row["plan_seconds"] = plans;
+    rows.push_back(std::move(row));
+  }
+  return Json{
+      {"op", op.name}, {"kernels", kernels_hash(candidates)}, {"candidates", names}, {"points", rows}};
+}
+
+Error corrupt(std::string_view origin, std::string what) {
+  return Error{Code::corrupt, fmt::format("{}: {}", origin, what), "run `fulcrum calibrate` to renew it"};
+}
+
+// A key that is missing or of another type makes the file corrupt, not the program.
+const Json* member(const Json& json, const char* name, Json::value_t type) {
+  if (!json.is_object()) return nullptr;
+  const auto found = json.find(name);
+  if (found == json.end()) return nullptr;
+  const bool numbers = type == Json::value_t::number_float && found->is_number();
+  return numbers || found->type() == type ? &*found : nullptr;
+}
+
+bool read_curve(const Json& costs, const char* name, LinkCurve& curve) {
+  const Json* knots = member(costs, name, Json::value_t::array);
+  if (!knots) return false;
+  for (const Json& knot : *knots) {
+    if (!knot.is_array() || knot.size() != 2 || !knot[0].is_number() || !knot[1].is_number()) return false;
+    curve.knots.emplace_back(knot[0].get<double>(), knot[1].get<double>());
+    if (curve.knots.back().first <= 0 || curve.knots.back().second <= 0) return false;
+  }
+  return std::is_sorted(curve.knots.begin(), curve.knots.end());
+}
+
+bool read_costs(const Json& json, Costs& costs) {
+  const Json* all = member(json, "costs", Json::value_t::object);
+  if (!all) return false;
+  const Json* launch = member(*all, "launch_sync_seconds", Json::value_t::number_float);
+  if (!launch) return false;
+  costs.launch_sync_seconds = launch->get<double>();
+  return read_curve(*all, "pinned_in", costs.pinned_in) && read_curve(*all, "pinned_out", costs.pinned_out) &&
+         read_curve(*all, "pageable_in", costs.pageable_in) &&
+         read_curve(*all, "pageable_out", costs.pageable_out);
+}
+
+// Where each of the file's candidates stands in today's list; -1: gone.
+std::vector<int> places_of(const Json& names, std::span<const Candidate> candidates) {
+  std::vector<int> places;
+  for (const Json& name : names) {
+    int place = -1;
+    for (std::size_t c = 0; c < candidates.size() && name.is_string(); ++c) {
+      if (name_of(candidates[c]) == name.get<std::string>()) place = static_cast<int>(c);
+    }
+    places.push_back(place);
+  }
+  return places;
+}
+
+std::optional<Point> read_point(const ops::Op& op, const Json& row, std::span<const int> places,
+                                std::size_t candidates) {
+  const Json* text = member(row, "shape", Json::value_t::string);
+  const Json* seconds = member(row, "seconds", Json::value_t::array);
+  const Json* noise = member(row, "noise", Json::value_t::array);
+  const Json* plans = member(row, "plan_seconds", Json::value_t::array);
+  if (!text || !seconds || !noise || seconds->size() != places.size() || noise->size() != places.size() ||
+      (plans && plans->size() != places.size()))
+    return {};
+  const auto shape = parse_shape(text->get<std::string>());
+  if (!shape.ok()) return {};
+  const auto args = ops::resolve(op, *shape);
+  if (!args.ok()) return {};
+  Point point{.args = *args, .dtype = shape->dtype, .samples = std::vector<Sample>(candidates)};
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const bool numbers =
+        (*seconds)[i].is_number() && (*noise)[i].is_number() && (!plans || (*plans)[i].is_number());
+    if (!numbers || (*seconds)[i].get<double>() < 0) return {};
+    if (places[i] < 0) continue;
+    point.samples[static_cast<std::size_t>(places[i])] =
+        Sample{.seconds = (*seconds)[i].get<double>(),
+               .plan_seconds = plans ? (*plans)[i].get<double>() : 0,
+               .noise = (*noise)[i].get<double>()};
+  }
+  return point;
+}
+
+}  // namespace
+
+std::string TableKey::text() const {
+  std::string text = fmt::format("{}, {} threads", machine, threads);
+  if (!device.empty())
+    text += fmt::format(", {} ({}, {} SMs, {:.0f} GB), driver {}", device, compute_capability, sms,
+                        static_cast<double>(memory_bytes) / 1e9, driver);
+  return text;
+}
+
+std::string TableKey::hash() const {
+  return fmt::format("{:016x}", hash_text(text() + fmt::format("|{}", memory_bytes)));
+}
+
+TableKey key_of(const backends::Backend* device) {
+  TableKey key;
+  key.machine = machine::fingerprint(machine::discover_cpu(), machine::discover_levels());
+  key.threads = backends::usable_threads();
+  if (device) {
+    const GpuCeilings facts = machine::gpu_facts(*device);
+    key.device = facts.name.empty() ? std::string(device->name()) : facts.name;
+    key.compute_capability = facts.compute_capability;
+    key.driver = facts.driver;
+    key.sms = facts.sms;
+    key.memory_bytes = facts.memory_bytes;
+  }
+  return key;
+}
+
+Result<fs::path> table_file(const backends::Backend* device, const Options& options) {
+  if (options.table_file) return *options.table_file;
+  FULCRUM_TRY(const fs::path data, data_folder());
+  return data / "executor" / (key_of(device).hash() + ".json");
+}
+
+std::string kernels_hash(std::span<const Candidate> candidates) {
+  std::string all = backends::active_isa();
+  for (const Candidate& candidate : candidates) {
+    all += fmt::format("|{}:{}:{}:{}", name_of(candidate), candidate.kernel.source_hash(),
+                       candidate.kernel.isa(), candidate.kernel.detail());
+  }
+  return fmt::format("{:016x}", hash_text(all));
+}
+
+Json to_json(const TableKey& key, const Stored& stored, const backends::Backend* device) {
+  Json rows = Json::array();
+  const auto ops = ops::all();
+  for (std::size_t i = 0; i < ops.size() && i < stored.known.size(); ++i) {
+    if (stored.known[i]) rows.push_back(to_json(*ops[i], candidates_of(*ops[i], device), stored.data.ops[i]));
+  }
+  return Json{{"schema", "fulcrum.calibration/1"},
+              {"key", key.hash()},
+              {"of", key.text()},
+              {"measured_utc", stored.measured_utc},
+              {"written_by", fmt::format("fulcrum {} ({})", build_info().version, build_info().commit)},
+              {"costs", to_json(stored.data.costs)},
+              {"ops", rows}};
+}
+
+Result<Stored> stored_from_json(const Json& json, const TableKey& key, const backends::Backend* device,
+                                std::string_view origin) {
+  FULCRUM_CHECK(json_expect_schema(json, "calibration", origin));
+  const Json* found_key = member(json, "key", Json::value_t::string);
+  const Json* when = member(json, "measured_utc", Json::value_t::string);
+  const Json* rows = member(json, "ops", Json::value_t::array);
+  if (!found_key || !when || !rows) return corrupt(origin, "key, measured_utc or ops are missing");
+  if (found_key->get<std::string>() != key.hash()) {
+    const Json* of = member(json, "of", Json::value_t::string);
+    return Error{Code::environment,
+                 fmt::format("{} was measured on {}; this is {}", origin,
+                             of ? of->get<std::string>() : "another machine", key.text()),
+                 "run `fulcrum calibrate` here"};
+  }
+  const auto ops = ops::all();
+  Stored stored{.data = {}, .known = std::vector<bool>(ops.size()), .measured_utc = when->get<std::string>()};
+  stored.data.ops.resize(ops.size());
+  if (!read_costs(json, stored.data.costs)) return corrupt(origin, "the costs of moving data are not right");
+  int changed = 0;
+  for (const Json& row : *rows) {
+    const Json* name = member(row, "op", Json::value_t::string);
+    const Json* kernels = member(row, "kernels", Json::value_t::string);
+    const Json* names = member(row, "candidates", Json::value_t::array);
+    const Json* points = member(row, "points", Json::value_t::array);
+    if (!name || !kernels || !names || !points)
+      return corrupt(origin, "an op has no name, kernels or points");
+    const auto op = std::find_if(ops.begin(), ops.end(),
+                                 [&](const ops::Op* o) { return o->name == name->get<std::string>(); });
+    if (op == ops.end()) continue;
+    const auto candidates = candidates_of(**op, device);
+    const std::vector<int> places = places_of(*names, candidates);
+    const auto at = static_cast<std::size_t>(op - ops.begin());
+    OpPoints& into = stored.data.ops[at];
+    for (const Json& point : *points) {
+      auto read = read_point(**op, point, places, candidates.size());
+      if (!read) return corrupt(origin, fmt::format("a point of {} is not right", (*op)->name));
+      into.points.push_back(*std::move(read));
+    }
+    stored.known[at] = !into.points.empty();
+    if (kernels->get<std::string>() != kernels_hash(candidates)) {
+      into.grade = Grade::c;
+      into.sigma = kChangedSigma;
+      ++changed;
+    }
+  }
+  stored.data.description = fmt::format("calibrated {} on {}", stored.measured_utc, key.text());
+  if (changed > 0)
+    stored.data.description +=
+        fmt::format("; kernels of {} ops have changed since (run fulcrum calibrate)", changed);
+  return stored;
+}
+
+std::optional<Stored> load_stored(const backends::Backend* device, const Options& options) {
+  const auto file = table_file(device, options);
+  if (!file.ok()) return {};
+  std::error_code ignored;
+  if (!fs::exists(*file, ignored)) return {};
+  const auto read = [&]() -> Result<Stored> {
+    FULCRUM_TRY(const std::string text, read_file(*file));
+    FULCRUM_TRY(const Json json, json_parse(text, file->string()));
+    return stored_from_json(json, key_of(device), device, file->string());
+  };
+  Result<Stored> stored = read();
+  if (stored.ok()) return std::move(*stored);
+  log(LogLevel::warning,
+      fmt::format("the calibration cannot be used: {} ({})", stored.error().message, stored.error().hint));
+  return {};
+}
+
+Status save_stored(const backends::Backend* device, const Options& options, const Stored& stored) {
+  FULCRUM_TRY(const fs::path file, table_file(device, options));
+  std::error_code error;
+  if (file.has_parent_path()) fs::create_directories(file.parent_path(), error);
+  if (error)
+    return Error{Code::environment,
+                 fmt::format("cannot make {}: {}", file.parent_path().string(), error.message()),
+                 "set FULCRUM_DATA to a folder that can be written"};
+  Stored all = stored;
+  if (auto before = load_stored(device, options)) {
+    for (std::size_t i = 0; i < before->known.size() && i < all.known.size(); ++i) {
+      // Ops whose kernels have changed since are not stored again: under the new hash they would pass for measured.
+      if (all.known[i] || !before->known[i] || before->data.ops[i].sigma > 0) continue;
+      all.known[i] = true;
+      all.data.ops[i] = before->data.ops[i];
+    }
+  }
+  return write_file(file, json_text(to_json(key_of(device), all, device)) + "\n");
+}
+
+}  // namespace fulcrum::executor

@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// See subjects.h.
+#include "executor/subjects.h"
+
+#include <fulcrum/backends/device.h>
+
+#include <algorithm>
+
+namespace fulcrum::executor {
+namespace {
+
+class HostSubject final : public Subject {
+ public:
+  explicit HostSubject(backends::Call call) : call_(std::move(call)) {}
+  Status run(std::int64_t count) override { return to_status(call_.run(count)); }
+
+ private:
+  backends::Call call_;
+};
+
+class DeviceSubject final : public Subject {
+ public:
+  DeviceSubject(const fulcrum_kernel& kernel, std::shared_ptr<DeviceOperands> operands, bool moves)
+      : kernel_(kernel), operands_(std::move(operands)), args_(operands_->args()), moves_(moves) {}
+  ~DeviceSubject() override {
+    if (kernel_.drop && args_.plan) kernel_.drop(args_.plan);
+  }
+  Status plan() { return kernel_.plan ? to_status(kernel_.plan(&kernel_, &args_, &args_.plan)) : Status{}; }
+  Status run(std::int64_t count) override {
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (moves_) FULCRUM_CHECK(operands_->copy_in());
+      FULCRUM_CHECK(to_status(kernel_.run(&args_, operands_->stream(), 1)));
+      if (moves_) FULCRUM_CHECK(operands_->copy_out());
+      FULCRUM_CHECK(to_status(operands_->table().stream_wait(operands_->stream())));
+    }
+    return {};
+  }
+
+ private:
+  const fulcrum_kernel& kernel_;
+  std::shared_ptr<DeviceOperands> operands_;
+  Args args_;
+  bool moves_;
+};
+
+Result<std::unique_ptr<Subject>> make_device_subject(const Candidate& candidate,
+                                                     const std::shared_ptr<DeviceOperands>& operands,
+                                                     bool moves) {
+  auto subject = std::make_unique<DeviceSubject>(candidate.kernel.entry(), operands, moves);
+  FULCRUM_CHECK(subject->plan());
+  return std::unique_ptr<Subject>(std::move(subject));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<DeviceOperands>> DeviceOperands::make(const backends::Backend& device,
+                                                             const ops::Op& op, const Args& host,
+                                                             DType dtype) {
+  if (!backends::has_memory(device))
+    return Error{Code::unsupported, "the device has no memory of its own", ""};
+  std::shared_ptr<DeviceOperands> operands(new DeviceOperands(&device.table()));
+  FULCRUM_CHECK(to_status(operands->table_->stream_open(&operands->stream_)));
+  operands->args_ = host;
+  operands->args_.plan = nullptr;
+  for (const fulcrum_operand& operand : backends::operands_of(op, host, dtype)) {
+    Room room{.host = host.ptr[operand.slot],
+              .device = nullptr,
+              .bytes = static_cast<std::size_t>(std::max<std::int64_t>(operand.bytes, 1)),
+              .in = operand.role != FULCRUM_OUT,
+              .out = operand.role != FULCRUM_IN};
+    FULCRUM_CHECK(to_status(operands->table_->allocate(FULCRUM_MEMORY_DEVICE, room.bytes, &room.device)));
+    operands->args_.ptr[operand.slot] = room.device;
+    operands->rooms_.push_back(room);
+  }
+  FULCRUM_CHECK(operands->copy_in());
+  FULCRUM_CHECK(to_status(operands->table_->stream_wait(operands->stream_)));
+  return operands;
+}
+
+DeviceOperands::~DeviceOperands() {
+  if (stream_) table_->stream_wait(stream_);
+  for (const Room& room : rooms_) table_->release(FULCRUM_MEMORY_DEVICE, room.device);
+  if (stream_) table_->stream_close(stream_);
+}
+
+Status DeviceOperands::copy_in() {
+  for (const Room& room : rooms_) {
+    if (room.in) FULCRUM_CHECK(to_status(table_->copy(room.device, room.host, room.bytes, stream_)));
+  }
+  return {};
+}
+
+Status DeviceOperands::copy_out() {
+  for (const Room& room : rooms_) {
+    if (room.out) FULCRUM_CHECK(to_status(table_->copy(room.host, room.device, room.bytes, stream_)));
+  }
+  return {};
+}
+
+Result<std::unique_ptr<Subject>> make_subject(const Candidate& candidate, const Args& host,
+                                              const std::shared_ptr<DeviceOperands>& operands,
+                                              const measure::Clock& clock) {
+  if (candidate.place == Place::device) return make_device_subject(candidate, operands, false);
+  const bool reads = candidate.kernel.entry().plan_reads != 0;
+  double plan_seconds = 0;
+  // The first plan of a kernel may load a library: the least of three is what every later one takes.
+  for (int i = 0; reads && i < 3; ++i) {
+    const double begin = clock.now();
+    FULCRUM_TRY(const backends::Call call, backends::Call::make(candidate.kernel, host));
+    const double took = clock.now() - begin;
+    plan_seconds = i == 0 ? took : std::min(plan_seconds, took);
+  }
+  FULCRUM_TRY(backends::Call call, backends::Call::make(candidate.kernel, host));
+  auto subject = std::make_unique<HostSubject>(std::move(call));
+  subject->plan_seconds = plan_seconds;
+  return std::unique_ptr<Subject>(std::move(subject));
+}
+
+Result<std::unique_ptr<Subject>> make_trip_subject(const Candidate& candidate,
+                                                   const std::shared_ptr<DeviceOperands>& operands) {
+  return make_device_subject(candidate, operands, true);
+}
+
+}  // namespace fulcrum::executor

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Candidates bound to one call, ready to be timed as the engine would run them: plans made, and for the device operands
+// in its memory and a wait at the end.
+#pragma once
+
+#include <fulcrum/measure.h>
+
+#include <memory>
+
+#include "executor/dispatch.h"
+
+namespace fulcrum::executor {
+
+/// Operands of one call in the device's memory, shared by all its kernels.
+class DeviceOperands {
+ public:
+  static Result<std::shared_ptr<DeviceOperands>> make(const backends::Backend& device, const ops::Op& op,
+                                                      const Args& host, DType dtype);
+  DeviceOperands(const DeviceOperands&) = delete;
+  DeviceOperands& operator=(const DeviceOperands&) = delete;
+  ~DeviceOperands();
+  const Args& args() const { return args_; }
+  void* stream() const { return stream_; }
+  const fulcrum_backend& table() const { return *table_; }
+  /// Inputs in, or results out, each with one copy; not waited for.
+  Status copy_in();
+  Status copy_out();
+
+ private:
+  explicit DeviceOperands(const fulcrum_backend* table) : table_(table) {}
+  struct Room {
+    void* host = nullptr;
+    void* device = nullptr;
+    std::size_t bytes = 0;
+    bool in = false, out = false;
+  };
+  const fulcrum_backend* table_;
+  void* stream_ = nullptr;
+  Args args_{};
+  std::vector<Room> rooms_;
+};
+
+class Subject {
+ public:
+  virtual ~Subject() = default;
+  /// `count` calls; finished when it returns.
+  virtual Status run(std::int64_t count) = 0;
+  /// Of a plan that has to be made with every call; 0: kept.
+  double plan_seconds = 0;
+};
+
+/// `operands`: for candidates on the device.
+Result<std::unique_ptr<Subject>> make_subject(const Candidate& candidate, const Args& host,
+                                              const std::shared_ptr<DeviceOperands>& operands,
+                                              const measure::Clock& clock);
+/// Host data there and back around every call on the device.
+Result<std::unique_ptr<Subject>> make_trip_subject(const Candidate& candidate,
+                                                   const std::shared_ptr<DeviceOperands>& operands);
+
+}  // namespace fulcrum::executor

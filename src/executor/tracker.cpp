@@ -1,0 +1,249 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tracker's cells, found by array steps and made on first use; the shift that all device cells share; the credit
+// for exploration. Nothing here waits for another thread.
+#include "executor/tracker.h"
+
+#include <cstring>
+
+#include "executor/tracker_cell.h"
+
+namespace fulcrum::executor {
+namespace {
+
+constexpr int kMostOps = 256;
+constexpr int kResidencies = 3;
+constexpr int kSizeClasses = 64;
+constexpr int kBlocks = kMostCandidates * kResidencies * 2;
+constexpr int kShards = 64;
+constexpr float kNews = 0.05F;         // a correction that moved so far in ln may change a decision
+constexpr float kMostRatio = 4;        // of the runner-up's time, at its best, to that of the choice
+constexpr int kShiftOps = 3;           // ops that must agree before a shift is the device's
+constexpr std::uint32_t kFresh = 256;  // device samples after which an op's word on the shift is old
+constexpr double kTicksPerSecond = 16e9;
+constexpr std::int64_t kFlushTicks = 16'000'000;  // 1 ms: sums of longer calls are handed on at once
+constexpr std::uint32_t kFlushCalls = 64;
+
+/// All size classes of one candidate, place and residency of an op.
+struct Block {
+  std::array<TrackedCell, kSizeClasses> cells;
+};
+
+struct OpCells {
+  std::array<std::atomic<Block*>, kBlocks> blocks{};
+  std::atomic<std::uint64_t> shift_word{0};  // newest value less its baseline, and when: see CommonShift
+  std::atomic<float> shift_told{0};
+  ~OpCells() {
+    for (auto& block : blocks) delete block.load();
+  }
+};
+
+/// The object behind `slot`, made by whoever is first.
+template <class T>
+T& made(std::atomic<T*>& slot) {
+  if (T* there = slot.load(std::memory_order_acquire)) return *there;
+  T* mine = new T;
+  T* other = nullptr;
+  if (slot.compare_exchange_strong(other, mine, std::memory_order_acq_rel)) return *mine;
+  delete mine;
+  return *other;
+}
+
+std::uint64_t word_of(float value, std::uint32_t tick) {
+  return (static_cast<std::uint64_t>(tick) << 32) | std::bit_cast<std::uint32_t>(value);
+}
+
+bool in_range(const Tracker::Cell& cell) {
+  return cell.op >= 0 && cell.op < kMostOps && cell.candidate < kMostCandidates &&
+         cell.residency < kResidencies && cell.size_class < kSizeClasses;
+}
+
+int block_of(const Tracker::Cell& cell) {
+  return (cell.candidate * kResidencies + cell.residency) * 2 + (cell.place == Place::device ? 1 : 0);
+}
+
+struct alignas(64) Shard {
+  std::atomic<std::int64_t> ticks{0};
+};
+
+/// Numbers threads, so that each has a cache line of its own to count on.
+int shard_of_thread() {
+  static std::atomic<int> next{0};
+  thread_local const int mine = next.fetch_add(1, std::memory_order_relaxed) % kShards;
+  return mine;
+}
+
+std::int64_t ticks_of(double seconds) {
+  return seconds > 0 && seconds < 1e8 ? static_cast<std::int64_t>(seconds * kTicksPerSecond) : 0;
+}
+
+}  // namespace
+
+struct Tracker::State {
+  double explore_credit = 0;
+  std::array<std::atomic<OpCells*>, kMostOps> ops{};
+  std::atomic<float> shift{0};  // of all device cells
+  std::atomic<std::uint32_t> device_samples{0};
+  std::atomic<std::int64_t> alarms{0};
+  alignas(64) std::atomic<std::int64_t> spent_ticks{0};
+  alignas(64) std::atomic<std::int64_t> explored_ticks{0};
+  std::array<Shard, kShards> shards;
+
+  ~State() {
+    for (auto& op : ops) delete op.load();
+  }
+
+  const TrackedCell* find(const Cell& cell) const {
+    if (!in_range(cell)) return nullptr;
+    const OpCells* op = ops[cell.op].load(std::memory_order_acquire);
+    if (!op) return nullptr;
+    const Block* block = op->blocks[block_of(cell)].load(std::memory_order_acquire);
+    return block ? &block->cells[cell.size_class] : nullptr;
+  }
+
+  float shift_of(Place place) const {
+    return place == Place::device ? shift.load(std::memory_order_relaxed) : 0;
+  }
+
+  /// What all device cells moved by: the median over ops of how far each is from its own baseline. One op that is off
+  /// says nothing about the others, and neither do two.
+  void learn_shift(OpCells& op, float away_from_baseline) {
+    const std::uint32_t tick = device_samples.fetch_add(1, std::memory_order_relaxed) + 1;
+    op.shift_word.store(word_of(away_from_baseline, tick), std::memory_order_relaxed);
+    std::array<float, kMostOps> words;
+    int used = 0;
+    for (const auto& slot : ops) {
+      const OpCells* other = slot.load(std::memory_order_acquire);
+      if (!other) continue;
+      const std::uint64_t word = other->shift_word.load(std::memory_order_relaxed);
+      const auto when = static_cast<std::uint32_t>(word >> 32);
+      if (when != 0 && tick - when < kFresh)
+        words[used++] = std::bit_cast<float>(static_cast<std::uint32_t>(word));
+    }
+    if (used < kShiftOps) return;
+    std::sort(words.begin(), words.begin() + used);
+    shift.store((words[(used - 1) / 2] + words[used / 2]) / 2, std::memory_order_relaxed);
+  }
+
+  /// True when what was learned may change a decision of the op.
+  static bool is_news(std::atomic<float>& told, float now) {
+    if (std::abs(now - told.load(std::memory_order_relaxed)) < kNews) return false;
+    told.store(now, std::memory_order_relaxed);
+    return true;
+  }
+
+  bool learn(const Cell& cell, float sample, double seconds) {
+    OpCells& op = made(ops[cell.op]);
+    TrackedCell& tracked = made(op.blocks[block_of(cell)]).cells[cell.size_class];
+    const float prior = shift_of(cell.place);
+    const auto learned = tracked.learn(sample, static_cast<float>(seconds), prior);
+    if (!learned.counted) return false;
+    if (learned.alarm) alarms.fetch_add(1, std::memory_order_relaxed);
+
+    const float value = tracked.value();
+    if (cell.place == Place::device) {
+      const float baseline = tracked.baseline.load(std::memory_order_relaxed);
+      if (tracked.learned() >= TrackedCell::kAlarmWindow) learn_shift(op, value - baseline);
+      const float common = shift.load(std::memory_order_relaxed);
+      tracked.baseline.store(baseline + (value - common - baseline) / 32, std::memory_order_relaxed);
+      tracked.shift_then.store(common, std::memory_order_relaxed);
+    }
+    const bool moved = is_news(tracked.told, value);
+    const bool shifted = is_news(op.shift_told, shift_of(cell.place)) && cell.place == Place::device;
+    return learned.alarm || moved || shifted;
+  }
+
+  double spent_seconds() const {
+    return static_cast<double>(spent_ticks.load(std::memory_order_relaxed)) / kTicksPerSecond;
+  }
+};
+
+Tracker::Tracker(double explore_credit) : state_(std::make_unique<State>()) {
+  state_->explore_credit = std::max(0.0, explore_credit);
+}
+Tracker::~Tracker() = default;
+
+float Tracker::correction(const Cell& cell) const {
+  const float common = state_->shift_of(cell.place);
+  const TrackedCell* tracked = state_->find(cell);
+  if (!tracked || tracked->learned() == 0) return common;
+  // What the device did since this cell was last seen counts for it too.
+  const float then =
+      cell.place == Place::device ? tracked->shift_then.load(std::memory_order_relaxed) : common;
+  return tracked->value() + common - then;
+}
+
+float Tracker::doubt(const Cell& cell) const {
+  const TrackedCell* tracked = state_->find(cell);
+  return tracked ? tracked->doubt() : 0;
+}
+
+std::int64_t Tracker::samples(const Cell& cell) const {
+  const TrackedCell* tracked = state_->find(cell);
+  return tracked ? tracked->count() : 0;
+}
+
+std::array<double, 3> Tracker::last_seconds(const Cell& cell) const {
+  const TrackedCell* tracked = state_->find(cell);
+  return tracked ? tracked->last_seconds() : std::array<double, 3>{};
+}
+
+bool Tracker::record(const Cell& cell, double predicted_seconds, double measured_seconds) {
+  if (!in_range(cell) || !(predicted_seconds > 0) || !(measured_seconds > 0)) return false;
+  return state_->learn(cell, static_cast<float>(std::log(measured_seconds / predicted_seconds)),
+                       measured_seconds);
+}
+
+bool Tracker::record_at_least(const Cell& cell, double predicted_seconds, double waited_seconds) {
+  if (!in_range(cell) || !(predicted_seconds > 0) || !(waited_seconds > 0)) return false;
+  // Less than what is known already says nothing new, and must not pull the cell down.
+  const auto least = static_cast<float>(std::log(waited_seconds / predicted_seconds));
+  return state_->learn(cell, std::max(least, correction(cell)), waited_seconds);
+}
+
+bool Tracker::explore(double extra_seconds, double ratio) {
+  if (!(ratio <= kMostRatio) || state_->explore_credit <= 0) return false;
+  const std::int64_t wanted = ticks_of(extra_seconds);
+  const auto credit = static_cast<std::int64_t>(
+      state_->explore_credit * static_cast<double>(state_->spent_ticks.load(std::memory_order_relaxed)));
+  std::int64_t explored = state_->explored_ticks.load(std::memory_order_relaxed);
+  do {
+    if (explored + wanted > credit || credit == 0) return false;
+  } while (
+      !state_->explored_ticks.compare_exchange_weak(explored, explored + wanted, std::memory_order_relaxed));
+  return true;
+}
+
+bool Tracker::explore(const Cell& runner_up, double extra_seconds, double ratio) {
+  const TrackedCell* tracked = state_->find(runner_up);
+  // One that has been better before may be so again: it is judged by what it was at its best.
+  if (tracked && tracked->learned() >= TrackedCell::kWindow)
+    ratio *= std::exp(std::min(0.F, tracked->best() - tracked->value()));
+  return explore(extra_seconds, ratio);
+}
+
+void Tracker::settle(double taken_seconds, double extra_seconds) {
+  state_->explored_ticks.fetch_add(ticks_of(extra_seconds) - ticks_of(taken_seconds),
+                                   std::memory_order_relaxed);
+}
+
+void Tracker::spend(double seconds) {
+  thread_local std::uint32_t calls = 0;
+  Shard& shard = state_->shards[shard_of_thread()];
+  const std::int64_t mine = ticks_of(seconds);
+  const std::int64_t sum = shard.ticks.fetch_add(mine, std::memory_order_relaxed) + mine;
+  if (++calls % kFlushCalls != 0 && sum < kFlushTicks) return;
+  state_->spent_ticks.fetch_add(shard.ticks.exchange(0, std::memory_order_relaxed),
+                                std::memory_order_relaxed);
+}
+
+double Tracker::explored_seconds() const {
+  return static_cast<double>(state_->explored_ticks.load(std::memory_order_relaxed)) / kTicksPerSecond;
+}
+
+float Tracker::device_shift() const { return state_->shift_of(Place::device); }
+
+std::int64_t Tracker::alarms() const { return state_->alarms.load(std::memory_order_relaxed); }
+
+}  // namespace fulcrum::executor

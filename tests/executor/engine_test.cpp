@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calls through the executor on a machine without a device: every op gives what its definition says, policies are kept,
+// and wrong calls are errors that change nothing.
+#include <fulcrum/executor.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace fulcrum::executor {
+namespace {
+
+Executor cpu_executor(Policy policy = {}) {
+  Options options;
+  options.policy = std::move(policy);
+  options.use_device = false;
+  options.load_table = false;
+  auto made = Executor::make(options);
+  EXPECT_TRUE(made.ok());
+  return made.value();
+}
+
+class EveryOp : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(EveryOp, GivesWhatItsDefinitionSays) {
+  const Executor exec = cpu_executor();
+  const auto op = ops::find(GetParam());
+  ASSERT_TRUE(op.ok());
+  std::vector<std::string_view> shapes((*op)->edge_shapes.begin(), (*op)->edge_shapes.end());
+  if (!(*op)->default_sizes.empty()) shapes.push_back((*op)->default_sizes.front());
+  if (shapes.size() > 6) shapes.resize(6);
+  for (const std::string_view text : shapes) {
+    auto shape = parse_shape(text);
+    ASSERT_TRUE(shape.ok());
+    auto problem = ops::Problem::make(**op, shape.value());
+    ASSERT_TRUE(problem.ok()) << problem.error().message;
+    const Status status = exec.run(**op, problem->args(), {}, problem->shape().dtype);
+    ASSERT_TRUE(status.ok()) << text << ": " << status.error().message;
+    const Oracle oracle = problem->check();
+    EXPECT_TRUE(oracle.passed) << text << ": " << oracle.detail;
+  }
+}
+
+std::vector<std::string> op_names() {
+  std::vector<std::string> names;
+  for (const ops::Op* op : ops::all()) {
+    if (!op->is_probe()) names.emplace_back(op->name);
+  }
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, EveryOp, ::testing::ValuesIn(op_names()),
+                         [](const auto& test) { return test.param; });
+
+ops::Problem problem_of(std::string_view op, std::string_view shape) {
+  auto made = ops::Problem::make(*ops::find(op).value(), parse_shape(shape).value());
+  EXPECT_TRUE(made.ok());
+  return std::move(made).value();
+}
+
+TEST(Executor, BuffersGiveTheSameAsPlainMemory) {
+  const Executor exec = cpu_executor();
+  std::vector<float> x(1000), y(1000);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i) / 100 - 5;
+  auto in = exec.buffer<float>(std::span<const float>(x));
+  auto out = exec.buffer<float>(1000);
+  ASSERT_TRUE(in.ok());
+  ASSERT_TRUE(out.ok());
+  ASSERT_TRUE(exec.gelu(x, y).ok());
+  ASSERT_TRUE(exec.gelu(*in, *out).ok());
+  const auto got = out->read();
+  ASSERT_TRUE(got.ok());
+  EXPECT_TRUE(std::equal(y.begin(), y.end(), got->begin()));
+  EXPECT_FALSE(out->on_device());
+}
+
+TEST(Executor, APinnedBackendRunsEveryCall) {
+  const Executor exec = cpu_executor({.backend = "scalar"});
+  auto problem = problem_of("gelu", "n=100000");
+  const auto why = exec.explain(problem.op(), problem.args(), {});
+  ASSERT_TRUE(why.ok());
+  // Scalar kernels are candidates only where there is no other one.
+  EXPECT_TRUE(exec.run("gelu", problem.args()).ok());
+  const Executor threads = cpu_executor({.backend = "threads"});
+  EXPECT_EQ(threads.explain(problem.op(), problem.args(), {})->ways.front().name.substr(0, 12),
+            "gelu/threads");
+}
+
+TEST(Executor, AnExplanationNamesTheWayTheCallTakes) {
+  const Executor exec = cpu_executor();
+  const auto why = exec.explain("gelu", parse_shape("n=1000").value());
+  ASSERT_TRUE(why.ok());
+  ASSERT_FALSE(why->ways.empty());
+  EXPECT_EQ(why->ways.front().place, Place::host);
+  EXPECT_GT(why->ways.front().seconds, 0);
+  EXPECT_NE(why->text().find("gelu/"), std::string::npos);
+  EXPECT_TRUE(exec.expect_place("gelu", parse_shape("n=1000").value(), Place::host, Place::host).ok());
+  const Status wrong = exec.expect_place("gelu", parse_shape("n=1000").value(), Place::host, Place::device);
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_NE(wrong.error().message.find("runs on the host, not on the device"), std::string::npos);
+}
+
+TEST(Executor, AReducedPrecisionNeedsThePolicysLeave) {
+  const Executor plain = cpu_executor();
+  const Executor half = cpu_executor({.precisions = {"fp32", "fp16", "int8"}});
+  const Shape shape = parse_shape("Q=1,N=1000,D=64").value();
+  const auto refused = plain.explain("cosine_topk", shape);
+  ASSERT_TRUE(refused.ok());
+  int allowed = 0;
+  for (const Way& way : refused->ways) {
+    if (way.name.find("fp16") != std::string::npos || way.name.find("int8") != std::string::npos)
+      EXPECT_NE(way.why_not, "") << way.name;
+  }
+  const auto given = half.explain("cosine_topk", shape);
+  ASSERT_TRUE(given.ok());
+  for (const Way& way : given->ways)
+    allowed += way.name.find("int8") != std::string::npos && way.why_not.empty();
+  EXPECT_GT(allowed, 0);
+}
+
+TEST(Executor, WrongCallsAreErrorsBeforeAByteIsWritten) {
+  const Executor exec = cpu_executor();
+  std::vector<float> x(10, 1), y(9, 7);
+  EXPECT_FALSE(exec.gelu(x, y).ok());
+  EXPECT_EQ(y, std::vector<float>(9, 7));
+  Args args{};
+  args.dim[0] = -1;
+  EXPECT_FALSE(exec.run("gelu", args).ok());
+  EXPECT_EQ(exec.run("no_such_op", args).error().code, Code::not_found);
+  args.dim[0] = 4;
+  EXPECT_FALSE(exec.run("gelu", args).ok());  // null pointers
+}
+
+TEST(Executor, CountersAddUpOverThreads) {
+  const Executor exec = cpu_executor();
+  constexpr int kThreads = 4, kCalls = 200;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      auto problem = problem_of("softmax", "rows=8,n=32");
+      for (int i = 0; i < kCalls; ++i) ASSERT_TRUE(exec.run("softmax", problem.args()).ok());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const Counters counters = exec.counters();
+  EXPECT_EQ(counters.calls, kThreads * kCalls);
+  EXPECT_EQ(counters.on_cpu, kThreads * kCalls);
+  EXPECT_EQ(counters.on_device, 0);
+  EXPECT_EQ(counters.breaker, "no device");
+}
+
+}  // namespace
+}  // namespace fulcrum::executor

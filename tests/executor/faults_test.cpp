@@ -1,0 +1,356 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A device that fails in every way it can: results stay right, inputs stay as they were, nothing is lost in silence, and
+// counters and breaker say what happened.
+#include <thread>
+
+#include "support/virtual_calls.h"
+
+namespace fulcrum::executor {
+namespace {
+
+using testing::VirtualCall;
+using testing::VirtualFault;
+using testing::VirtualMachine;
+
+class Faults : public testing::VirtualTest {};
+
+TEST_F(Faults, ACallOnTheDeviceGivesTheRightResult) {
+  const Executor exec = testing::virtual_executor(machine_, on_gpu());
+  for (const char* op : {"virtual_add", "virtual_gelu"}) {
+    VirtualCall call(op, "n=1000");
+    EXPECT_TRUE(runs_on_device(exec, call));
+  }
+  VirtualCall matmul("virtual_matmul", "M=17,N=23,K=19");
+  EXPECT_TRUE(runs_on_device(exec, matmul));
+  EXPECT_EQ(machine_.counts.violations, 0);
+  EXPECT_EQ(exec.counters().launches, 3);
+  EXPECT_EQ(exec.counters().downloads, 3);
+}
+
+TEST_F(Faults, MemoryOfATenthOfTheNeedIsEnough) {
+  machine_.memory_bytes = 12 * (std::int64_t{1} << 20) / 10;
+  const Executor exec = testing::virtual_executor(machine_, on_gpu());
+  VirtualCall call("virtual_add", "n=1048576");
+  EXPECT_TRUE(call.run(exec).ok());
+  const Counters counters = exec.counters();
+  EXPECT_EQ(counters.calls, 1);
+  EXPECT_EQ(counters.fallbacks, 1);
+  EXPECT_EQ(counters.splits + counters.on_cpu, 1);
+  EXPECT_EQ(breaker_of(exec).failures(Failure::capacity), 1);
+  EXPECT_EQ(counters.breaker, "closed");
+  EXPECT_EQ(machine_.live_blocks(), 0) << "what a call took it gave back";
+}
+
+TEST_F(Faults, AWholeThatCannotBeCutRunsOnTheCpu) {
+  machine_.memory_bytes = 64 << 10;
+  const Executor exec = testing::virtual_executor(machine_, on_gpu());
+  VirtualCall call("virtual_matmul", "M=128,N=128,K=128");
+  EXPECT_FALSE(runs_on_device(exec, call));
+  EXPECT_EQ(exec.counters().fallbacks, 1);
+}
+
+TEST_F(Faults, ALaunchThatIsRefusedRunsElsewhereAndTheDeviceStaysInUse) {
+  machine_.script = [](std::int64_t launch, std::string_view) {
+    return VirtualFault{.launch_code = launch == 0 ? FULCRUM_INVALID_ARGUMENT : FULCRUM_OK};
+  };
+  const Executor exec = testing::virtual_executor(machine_, on_gpu());
+  VirtualCall call("virtual_add", "n=1000");
+  EXPECT_FALSE(runs_on_device(exec, call));
+  EXPECT_TRUE(runs_on_device(exec, call));
+  EXPECT_EQ(breaker_of(exec).failures(Failure::configuration), 1);
+  EXPECT_EQ(machine_.live_blocks(), 0);
+}
+
+TEST_F(Faults, ABusyDeviceIsLeftAloneAndFoundAgain) {
+  bool busy = true;
+  machine_.script = [&busy](std::int64_t, std::string_view) {
+    return VirtualFault{.launch_code = busy ? FULCRUM_DEVICE_BUSY : FULCRUM_OK};
+  };
+  const Executor exec = testing::virtual_executor(machine_, on_gpu());
+  VirtualCall call("virtual_add", "n=1000");
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(runs_on_device(exec, call));
+  EXPECT_EQ(machine_.counts.launches, 1) << "one try, and no more before its time";
+  EXPECT_TRUE(exec.counters().breaker.starts_with("open"));
+  machine_.advance_all(1.1);
+  EXPECT_FALSE(runs_on_device(exec, call));
+  EXPECT_EQ(machine_.counts.launches, 2);
+  busy = false;
+  machine_.advance_all(1.1);
+  EXPECT_FALSE(runs_on_device(exec, call)) << "the second wait is two seconds";
+  machine_.advance_all(1.1);
+  EXPECT_TRUE(runs_on_device(exec, call));
+  EXPECT_EQ(exec.counters().breaker, "closed");
+}
+
+TEST_F(Faults, ALostDeviceIsNeverCalledAgain) {
+  machine_.script = [](std::int64_t launch, std::string_view) {
+    return VirtualFault{.wait_code = launch == 5 ? FULCRUM_DEVICE_LOST : FULCRUM_OK};
+  };
+  {
+    const Executor exec = testing::virtual_executor(machine_, on_gpu());
+    VirtualCall call("virtual_gelu", "n=5000");
+    for (int i = 0; i < 5; ++i) EXPECT_TRUE(runs_on_device(exec, call));
+    for (int i = 0; i < 50; ++i) EXPECT_FALSE(runs_on_device(exec, call));
+    auto buffer = exec.buffer<float>(100);
+    ASSERT_TRUE(buffer.ok()) << "host memory is still to be had";
+    EXPECT_TRUE(exec.counters().breaker.starts_with("open: "));
+    EXPECT_EQ(exec.counters().fallbacks, 1);
+    EXPECT_FALSE(exec.has_device());
+    EXPECT_EQ(breaker_of(exec).failures(Failure::sticky), 1);
+  }
+  EXPECT_TRUE(machine_.lost());
+  EXPECT_EQ(machine_.counts.called_after_loss, 0);
+}
+
+TEST_F(Faults, DataThatWasOnTheDeviceAloneIsReportedLost) {
+  machine_.script = [](std::int64_t launch, std::string_view) {
+    return VirtualFault{.wait_code = launch == 1 ? FULCRUM_DEVICE_LOST : FULCRUM_OK};
+  };
+  const Executor exec = testing::virtual_executor(machine_, on_gpu());
+  VirtualCall call("virtual_gelu", "n=1000");
+  auto x = exec.buffer<float>(call.values(0));
+  auto y = exec.buffer<float>(1000), z = exec.buffer<float>(1000);
+  ASSERT_TRUE(x.ok() && y.ok() && z.ok());
+  y->stay_on_device();
+  const std::vector<Operand> first = {*x, *y}, second = {*x, *z}, third = {*y, *z};
+  ASSERT_TRUE(exec.run(call.op(), call.args(), first).ok());
+  ASSERT_TRUE(y->on_device());
+  ASSERT_FALSE(y->on_host());
+  // The device dies in a call whose inputs are here as well: the CPU answers.
+  ASSERT_TRUE(exec.run(call.op(), call.args(), second).ok());
+  const auto got = z->read();
+  ASSERT_TRUE(got.ok());
+  EXPECT_TRUE(std::equal(got->begin(), got->end(), call.expected().begin()));
+  // What was there alone is gone, and every way to it says so.
+  const Status lost = exec.run(call.op(), call.args(), third);
+  ASSERT_FALSE(lost.ok());
+  EXPECT_EQ(lost.error().code, Code::data_lost);
+  const auto read = y->read();
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().code, Code::data_lost);
+  EXPECT_EQ(exec.counters().data_lost, 1);
+  // New data makes it usable again.
+  ASSERT_TRUE(y->overwrite().ok());
+  EXPECT_TRUE(exec.run(call.op(), call.args(), third).ok());
+  EXPECT_EQ(machine_.counts.called_after_loss, 0);
+}
+
+TEST_F(Faults, StrictReturnsTheErrorInsteadOfFallingBack) {
+  std::int32_t code = FULCRUM_INVALID_ARGUMENT;
+  machine_.script = [&code](std::int64_t, std::string_view) { return VirtualFault{.launch_code = code}; };
+  Policy strict = on_gpu();
+  strict.strict = true;
+  const Executor exec = testing::virtual_executor(machine_, strict);
+  VirtualCall call("virtual_add", "n=1000");
+  for (const std::int32_t next : {FULCRUM_INVALID_ARGUMENT, FULCRUM_OUT_OF_MEMORY, FULCRUM_DEVICE_LOST}) {
+    code = next;
+    const Status status = call.run(exec);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(static_cast<std::int32_t>(status.error().code), next);
+  }
+  const Status later = call.run(exec);
+  ASSERT_FALSE(later.ok()) << "not in silence on the CPU either";
+  EXPECT_EQ(later.error().code, Code::device_lost);
+  EXPECT_EQ(exec.counters().fallbacks, 0);
+  EXPECT_EQ(machine_.counts.called_after_loss, 0);
+}
+
+TEST_F(Faults, StrictMindsADeviceThatIsGoneWhereTheCallBelongsThere) {
+  machine_.costs.cpu_flops = 1e9;  // the device by far
+  machine_.script = [](std::int64_t launch, std::string_view) {
+    return VirtualFault{.wait_code = launch == 1 ? FULCRUM_DEVICE_LOST : FULCRUM_OK};
+  };
+  Policy strict;
+  strict.strict = true;
+  const Executor exec = testing::virtual_executor(machine_, strict);
+  VirtualCall call("virtual_matmul", "M=64,N=64,K=64"), small("virtual_add", "n=10");
+  EXPECT_TRUE(runs_on_device(exec, call));
+  EXPECT_EQ(call.run(exec).error().code, Code::device_lost);
+  const Status later = call.run(exec);
+  ASSERT_FALSE(later.ok());
+  EXPECT_EQ(later.error().code, Code::device_lost);
+  EXPECT_TRUE(small.run(exec).ok()) << "the CPU's own calls go on";
+}
+
+TEST_F(Faults, AFailedCallLeavesItsInputsAsTheyWere) {
+  machine_.script = [](std::int64_t, std::string_view) {
+    return VirtualFault{.wait_code = FULCRUM_DEVICE_ERROR};
+  };
+  Policy strict = on_gpu();
+  strict.strict = true;
+  const Executor exec = testing::virtual_executor(machine_, strict);
+  VirtualCall call("virtual_gelu", "n=1000");
+  std::vector<float> x(call.values(0).begin(), call.values(0).end());
+  const std::vector<float> before = x;
+  const std::vector<Operand> in_place = {x, x};
+  ASSERT_FALSE(exec.run(call.op(), call.args(), in_place).ok());
+  EXPECT_EQ(x, before);
+  auto buffer = exec.buffer<float>(std::span<const float>(before));
+  ASSERT_TRUE(buffer.ok());
+  const std::vector<Operand> same_buffer = {*buffer, *buffer};
+  ASSERT_FALSE(exec.run(call.op(), call.args(), same_buffer).ok());
+  const auto after = buffer->read();
+  ASSERT_TRUE(after.ok());
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), after->begin()));
+
+  const Executor lenient = exec.with(on_gpu());
+  ASSERT_TRUE(lenient.run(call.op(), call.args(), in_place).ok());
+  EXPECT_TRUE(std::equal(x.begin(), x.end(), call.expected().begin()));
+  ASSERT_TRUE(lenient.run(call.op(), call.args(), same_buffer).ok());
+  const auto result = buffer->read();
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(std::equal(result->begin(), result->end(), call.expected().begin()));
+}
+
+TEST_F(Faults, ShadowsFindAKernelThatIsWrongAndItIsNotUsedAgain) {
+  machine_.script = [](std::int64_t, std::string_view op) {
+    return VirtualFault{.wrong = op == "virtual_add"};
+  };
+  Policy policy = on_gpu();
+  policy.shadow_share = 1;
+  const Executor exec = testing::virtual_executor(machine_, policy);
+  VirtualCall add("virtual_add", "n=1000"), gelu("virtual_gelu", "n=1000");
+  ASSERT_TRUE(add.run(exec).ok()) << "the CPU's result is handed out";
+  EXPECT_EQ(exec.counters().mismatches, 1);
+  EXPECT_EQ(breaker_of(exec).failures(Failure::wrong_result), 1);
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(runs_on_device(exec, add));
+  EXPECT_TRUE(runs_on_device(exec, gelu));
+  EXPECT_EQ(exec.counters().shadowed, 2);
+  EXPECT_EQ(exec.counters().breaker, "closed");
+}
+
+TEST_F(Faults, AWrongResultInABufferIsReplacedToo) {
+  machine_.script = [](std::int64_t, std::string_view) { return VirtualFault{.wrong = true}; };
+  Policy policy = on_gpu();
+  policy.shadow_share = 1;
+  const Executor exec = testing::virtual_executor(machine_, policy);
+  VirtualCall call("virtual_gelu", "n=1000");
+  auto x = exec.buffer<float>(call.values(0));
+  auto y = exec.buffer<float>(1000);
+  const std::vector<Operand> operands = {*x, *y};
+  ASSERT_TRUE(exec.run(call.op(), call.args(), operands).ok());
+  const auto got = y->read();
+  ASSERT_TRUE(got.ok());
+  EXPECT_TRUE(std::equal(got->begin(), got->end(), call.expected().begin()));
+}
+
+TEST_F(Faults, ExplainShowsThatTheDeviceIsOut) {
+  machine_.script = [](std::int64_t, std::string_view) {
+    return VirtualFault{.wait_code = FULCRUM_DEVICE_LOST};
+  };
+  const Executor exec = testing::virtual_executor(machine_, on_gpu());
+  VirtualCall call("virtual_gelu", "n=1000");
+  ASSERT_TRUE(call.run(exec).ok());
+  const auto why = exec.explain("virtual_gelu", parse_shape("n=1000").value());
+  ASSERT_TRUE(why.ok());
+  EXPECT_NE(why->text().find("illegal memory access"), std::string::npos) << why->text();
+}
+
+TEST_F(Faults, EveryKindOfFallBackIsLoggedOnce) {
+  std::vector<std::string> lines;
+  set_log_sink([&lines](LogLevel level, std::string_view line) {
+    if (level >= LogLevel::warning) lines.emplace_back(line);
+  });
+  machine_.script = [](std::int64_t, std::string_view) {
+    return VirtualFault{.launch_code = FULCRUM_OUT_OF_MEMORY};
+  };
+  const Executor exec = testing::virtual_executor(machine_, on_gpu());
+  VirtualCall call("virtual_gelu", "n=1000");
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(runs_on_device(exec, call));
+  set_log_sink({});
+  EXPECT_EQ(exec.counters().fallbacks, 100);
+  EXPECT_GE(lines.size(), 1u);
+  EXPECT_LE(lines.size(), 2u);
+}
+
+struct Injected {
+  std::atomic<std::int64_t> capacity{0}, refused{0}, busy{0}, failed_late{0};
+};
+
+/// Faults by a hash of the launch's number: the same in every run as far as threads allow.
+VirtualFault draw(std::int64_t launch, std::string_view op, Injected& injected) {
+  const std::uint64_t bits = ops::random_bits(7, static_cast<std::uint64_t>(launch)) % 1000;
+  if (bits < 30) return ++injected.capacity, VirtualFault{.launch_code = FULCRUM_OUT_OF_MEMORY};
+  if (bits < 32) return ++injected.busy, VirtualFault{.launch_code = FULCRUM_DEVICE_BUSY};
+  if (bits < 35 && op == "virtual_gelu")
+    return ++injected.refused, VirtualFault{.launch_code = FULCRUM_INVALID_ARGUMENT};
+  if (bits < 60) return ++injected.failed_late, VirtualFault{.wait_code = FULCRUM_OUT_OF_MEMORY};
+  if (bits < 80) return VirtualFault{.factor = 100};
+  if (bits < 81) return VirtualFault{.extra_seconds = 30};
+  return {};
+}
+
+void call_from_eight_threads(VirtualMachine& machine, const Executor& exec, int calls_each) {
+  std::vector<std::thread> threads;
+  std::atomic<int> answered{0};
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&machine, &exec, &answered, calls_each, t] {
+      VirtualCall calls[] = {{"virtual_add", "n=700"},
+                             {"virtual_gelu", "n=300"},
+                             {"virtual_matmul", "M=9,N=13,K=11"},
+                             {"virtual_add", "n=3000"}};
+      for (int i = 0; i < calls_each; ++i) {
+        const Status status = calls[(i + t) % 4].run(exec);  // checks the result
+        EXPECT_TRUE(status.ok()) << status.error().message;
+        answered += status.ok() ? 1 : 0;
+        machine.advance(0.05);  // the program does something else
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(answered, 8 * calls_each);
+}
+
+TEST_F(Faults, TenThousandCallsOfEightThreadsAreAllAnsweredRightly) {
+  Injected injected;
+  machine_.script = [&injected](std::int64_t launch, std::string_view op) {
+    return draw(launch, op, injected);
+  };
+  const Executor exec = testing::virtual_executor(machine_, on_gpu());
+  call_from_eight_threads(machine_, exec, 1250);
+  const Counters counters = exec.counters();
+  EXPECT_EQ(counters.calls, 10000);
+  EXPECT_EQ(counters.on_cpu + counters.on_device, counters.calls);
+  EXPECT_GT(counters.on_device, 1000);
+  EXPECT_GT(counters.on_cpu, 100);
+  const Breaker& breaker = breaker_of(exec);
+  EXPECT_EQ(breaker.failures(Failure::capacity), injected.capacity + injected.failed_late);
+  EXPECT_EQ(breaker.failures(Failure::configuration), injected.refused);
+  EXPECT_EQ(breaker.failures(Failure::busy), injected.busy);
+  EXPECT_GT(injected.busy, 0);
+  EXPECT_EQ(counters.fallbacks, injected.capacity + injected.failed_late + injected.refused + injected.busy);
+  EXPECT_FALSE(breaker.open_for_good());
+  EXPECT_EQ(machine_.counts.violations, 0);
+  EXPECT_EQ(machine_.live_blocks(), 0);
+}
+
+TEST_F(Faults, EightThreadsLoseTheDeviceAndNoResult) {
+  machine_.script = [](std::int64_t launch, std::string_view) {
+    return VirtualFault{.wait_code = launch == 2000 ? FULCRUM_DEVICE_LOST : FULCRUM_OK};
+  };
+  const Executor exec = testing::virtual_executor(machine_, on_gpu());
+  call_from_eight_threads(machine_, exec, 500);
+  EXPECT_TRUE(machine_.lost());
+  EXPECT_TRUE(breaker_of(exec).open_for_good());
+  EXPECT_EQ(exec.counters().calls, 4000);
+  // Those that were inside the driver when it happened cannot be called back: at most one call each.
+  EXPECT_LE(machine_.counts.called_after_loss, 8);
+  EXPECT_LE(exec.counters().fallbacks, 8);
+}
+
+TEST_F(Faults, RandomShortageOfMemoryInsideCallsChangesNoResult) {
+  machine_.allocation_script = [](std::int64_t allocation, std::size_t) {
+    return ops::random_bits(9, static_cast<std::uint64_t>(allocation)) % 20 == 0 ? FULCRUM_OUT_OF_MEMORY
+                                                                                 : FULCRUM_OK;
+  };
+  const Executor exec = testing::virtual_executor(machine_, on_gpu());
+  call_from_eight_threads(machine_, exec, 200);
+  EXPECT_EQ(machine_.live_blocks(), 0);
+  EXPECT_EQ(machine_.counts.violations, 0);
+  EXPECT_EQ(exec.counters().fallbacks, breaker_of(exec).failures(Failure::capacity));
+}
+
+}  // namespace
+}  // namespace fulcrum::executor

@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 The Fulcrum authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Programs with known shares that the tests of `record` watch: built with and without frame pointers, and stripped.
+
+enable_language(C)
+add_custom_target(record_programs)
+set(folder ${CMAKE_CURRENT_LIST_DIR}/programs)
+
+function(fulcrum_record_program name source)
+  add_executable(record_${name} ${source})
+  target_compile_options(record_${name} PRIVATE -O2 ${ARGN})
+  target_link_libraries(record_${name} PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
+  set_target_properties(record_${name} PROPERTIES OUTPUT_NAME ${name}
+                        RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/record_programs)
+  add_dependencies(record_programs record_${name})
+endfunction()
+
+fulcrum_record_program(shares_fp ${folder}/shares.c -fno-omit-frame-pointer)
+fulcrum_record_program(shares ${folder}/shares.c -fomit-frame-pointer)
+fulcrum_record_program(shares_stripped ${folder}/shares.c -fomit-frame-pointer)
+target_link_options(record_shares_stripped PRIVATE -s)
+fulcrum_record_program(leaf_caller_fp ${folder}/leaf_caller.c -fno-omit-frame-pointer)
+fulcrum_record_program(leaf_caller ${folder}/leaf_caller.c -fomit-frame-pointer)
+fulcrum_record_program(libm_leaf ${folder}/libm_leaf.c -fomit-frame-pointer)
+foreach(program IN ITEMS recursion threads forks signals sleeps)
+  fulcrum_record_program(${program} ${folder}/${program}.c -fomit-frame-pointer)
+endforeach()
+fulcrum_record_program(inlined ${folder}/inlined.cpp -g)
+
+add_library(record_leaf MODULE ${folder}/leaf.c)
+target_compile_options(record_leaf PRIVATE -O2 -fomit-frame-pointer)
+set_target_properties(record_leaf PROPERTIES OUTPUT_NAME leaf
+                      LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/record_programs)
+add_dependencies(record_programs record_leaf)
