@@ -15,8 +15,7 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(FULCRUM_CCACHE ccache)
   if(FULCRUM_CCACHE)
-    # Without these ccache leaves alone whatever includes a precompiled header.
-    set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${FULCRUM_CCACHE})
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${FULCRUM_CCACHE})
   endif()
 endif()
 

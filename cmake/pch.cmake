@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Headers that nearly every source reads, compiled once a target. It only saves time: each source includes what it
-# uses, which `tidy` and the preset `ci` check by building without it.
+# uses, which `tidy` and the preset `ci` check by building without.
 
-option(FULCRUM_PCH "Compile common headers once a target (g++)" ON)
+option(FULCRUM_PCH "Compile common headers once a target (g++ without a compiler cache)" ON)
+# A cache already spares the sources that did not change, and a precompiled header would be part of the key of each.
 if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR CMAKE_CXX_COMPILER_LAUNCHER)
   set(FULCRUM_PCH OFF)
 endif()
@@ -18,7 +19,6 @@ set(FULCRUM_COMMON_HEADERS <fulcrum/ops.h> <fmt/format.h> <algorithm> <array> <c
 function(fulcrum_precompile target)
   if(FULCRUM_PCH)
     target_precompile_headers(${target} PRIVATE ${FULCRUM_COMMON_HEADERS} ${ARGN})
-    target_compile_options(${target} PRIVATE -fpch-preprocess)  # ccache looks for the header it names
   endif()
 endfunction()
 
@@ -26,6 +26,5 @@ endfunction()
 function(fulcrum_precompiled_as target other)
   if(FULCRUM_PCH)
     target_precompile_headers(${target} REUSE_FROM ${other})
-    target_compile_options(${target} PRIVATE -fpch-preprocess)
   endif()
 endfunction()

@@ -5,8 +5,12 @@
 
 find_program(FULCRUM_RUN_CLANG_TIDY run-clang-tidy)
 if(FULCRUM_RUN_CLANG_TIDY)
+  # In a folder of its own: clang cannot read what g++ precompiled, and sources should need nothing of it.
   add_custom_target(tidy
-    COMMAND ${FULCRUM_RUN_CLANG_TIDY} -quiet -p ${PROJECT_BINARY_DIR} "${PROJECT_SOURCE_DIR}/src/.*"
+    COMMAND ${CMAKE_COMMAND} -S ${PROJECT_SOURCE_DIR} -B ${PROJECT_BINARY_DIR}/tidy -G ${CMAKE_GENERATOR}
+            -DCMAKE_BUILD_TYPE=Release -DFULCRUM_PCH=OFF
+    COMMAND ${CMAKE_COMMAND} --build ${PROJECT_BINARY_DIR}/tidy --target fulcrum_build_info
+    COMMAND ${FULCRUM_RUN_CLANG_TIDY} -quiet -p ${PROJECT_BINARY_DIR}/tidy "${PROJECT_SOURCE_DIR}/src/.*\\.cpp$"
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} USES_TERMINAL VERBATIM)
 endif()
 

@@ -8,6 +8,7 @@
 #include <fulcrum/fulcrum.h>
 #include <fulcrum/ops/activation_spreading.h>
 #include <fulcrum/ops/hnsw_search.h>
+#include <fulcrum/region.h>
 
 #include <algorithm>
 #include <chrono>
@@ -48,6 +49,12 @@ struct Recalled {
   explicit Recalled(std::int64_t count)
       : ids(static_cast<std::size_t>(count)), distances(static_cast<std::size_t>(count)) {}
 };
+
+/// How `fulcrum record` calls a stage: an op and its sizes, so that `fulcrum plan -- memory_recall` can price it.
+std::string search_name(const char* op, const Memory& memory, const Options& options) {
+  return std::string(op) + " Q=" + std::to_string(options.queries) + ",N=" + std::to_string(memory.count) +
+         ",D=" + std::to_string(memory.dimension) + ",k=" + std::to_string(options.nearest);
+}
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -151,6 +158,7 @@ class Spreading {
   /// Activation of every memory after the ones found were set to their similarity.
   STAGE Result<std::span<const float>> spread_activation(std::span<const std::int32_t> ids,
                                                          std::span<const float> distances) {
+    FULCRUM_REGION(name_.c_str(), memory_.associations->edges);
     std::fill(source_.begin(), source_.end(), 0.0f);
     for (std::size_t i = 0; i < ids.size(); ++i) {
       source_[static_cast<std::size_t>(ids[i])] = std::max(0.0f, 1 - distances[i]);
@@ -182,7 +190,9 @@ class Spreading {
   explicit Spreading(const Memory& memory)
       : memory_(memory),
         source_(static_cast<std::size_t>(memory.count)),
-        activation_(static_cast<std::size_t>(memory.count)) {
+        activation_(static_cast<std::size_t>(memory.count)),
+        name_("activation_spreading n=" + std::to_string(memory.associations->nodes) +
+              ",nnz=" + std::to_string(memory.associations->edges) + ",hops=" + std::to_string(kHops)) {
     args_.ptr[0] = source_.data();
     args_.ptr[1] = activation_.data();
     args_.dim[0] = memory.associations->nodes;
@@ -196,6 +206,7 @@ class Spreading {
 
   const Memory& memory_;
   std::vector<float> source_, activation_;  // moved, they stay where they are
+  std::string name_;
   Args args_{};
   std::optional<backends::Call> call_;
 };
@@ -250,7 +261,11 @@ STAGE void note_confidence(const Memory& memory, const float* question,
 Status recall(const Memory& memory, const Options& options, std::vector<float>& questions,
               const Recalled& truth, Recalled& found, Spreading& spreading, Pass& pass) {
   const double start = seconds_now();
-  FULCRUM_CHECK(search_index(memory, options.backend, "default", questions, found));
+  {
+    const std::string name = search_name("hnsw_search", memory, options) + ",ef=64";
+    FULCRUM_REGION(name.c_str(), options.queries);
+    FULCRUM_CHECK(search_index(memory, options.backend, "default", questions, found));
+  }
   pass.search_seconds = seconds_now() - start;
   const auto k = static_cast<std::size_t>(options.nearest);
   for (std::size_t q = 0; q < found.ids.size() / k; ++q) {
@@ -304,7 +319,11 @@ Status run(const Options& options) {
   std::vector<float> questions = draw_memories(options.queries, memory.dimension, std::uint64_t{1} << 32);
   Recalled truth(options.queries * options.nearest), found(options.queries * options.nearest);
   start = seconds_now();
-  FULCRUM_CHECK(search_index(memory, options.backend, "exact", questions, truth));
+  const std::string exact = search_name("cosine_topk", memory, options);
+  {
+    FULCRUM_REGION(exact.c_str(), options.queries);
+    FULCRUM_CHECK(search_index(memory, options.backend, "exact", questions, truth));
+  }
   const double exact_seconds = seconds_now() - start;
 
   FULCRUM_TRY(Spreading spreading, Spreading::make(memory, options.backend));

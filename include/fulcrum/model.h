@@ -223,6 +223,7 @@ struct VerdictFacts {
   bool runs_on_gpu = false;    // today
   bool weak_evidence = false;  // nobody knows whether its iterations are independent
   std::string serial;          // evidence against parallelism
+  std::string doubt;           // what is not known and would settle it; empty: said in general words
   double cpu_fix_rank = 0;     // rank of the same region's CPU row, of grade A or B; 0: none
   std::string cpu_fix;         // its action
   bool needs_others = false;   // wins only with another row's data on the device
@@ -281,6 +282,7 @@ struct PlanItem {
   std::optional<Doubtful> cpu_effort_days;  // of threads or simd; none: effort class 0, assumed
   std::optional<Prediction> now;  // as it runs today; none: the best CPU (a suite: nobody runs it yet)
   std::string dim;                // break-even along this one; empty: the op's first dim
+  std::optional<Prediction> best_cpu, best_gpu;  // of unknown code alone: bounds (bounds_of)
   VerdictFacts facts;
   std::string command;
 };
@@ -300,6 +302,25 @@ Result<PlanInput> plan_input_of(const Suite& suite);
 /// One item a (op, shape) of regime host in the results, each with an equal share unless `shares` names it.
 PlanInput plan_input_of(std::span<const Measurement> results,
                         const std::map<std::string, double>& shares = {});
+
+// Code that is no op (unknown.cpp).
+
+/// What samples say about a piece of code.
+struct UnknownCode {
+  double seconds = 0, low = 0, high = 0;  // wall-clock seconds of a run
+  double flops_per_byte = 0;              // of issued loads and stores; 0: no floating-point work
+  bool moves_bytes = true;                // false: neither loads nor stores were seen
+  double vector_bits = 32;                // mean width of its floating-point work
+  double threads = 1;                     // inside at once
+  std::string access;                     // "streaming", "strided", "gather", "none"
+  double touched_bytes = 0;               // that would travel once each way; 0: not known
+};
+struct Bounds {
+  Prediction now, cpu, gpu;  // whole run; cpu and gpu of grade C
+};
+/// The roofs at its arithmetic intensity: if its iterations were independent and ran at the same share of the roof as
+/// today, all cores with SIMD and the GPU would take so long. An answer to "is it worth a look", no prediction.
+Bounds bounds_of(const UnknownCode& code, const Machine& host, const GpuCeilings* gpu);
 
 /// A time against its budget: "within" up to 80 %, "near limit" up to 100 %, "over"; an interval across the budget
 /// is "unresolved".

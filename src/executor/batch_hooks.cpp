@@ -56,6 +56,8 @@ BatchQueue& Engine::batches() {
   return *batches_;
 }
 
+void flush_batches(Engine& engine) { engine.batches().flush(); }
+
 std::int64_t Engine::batched_calls() const {
   const BatchQueue* made = batches_made_.load(std::memory_order_acquire);
   return made ? made->batched() : 0;

@@ -18,6 +18,7 @@ constexpr std::int64_t kMostCalls = 1024;         // as `fulcrum batch` looks
 constexpr double kLeastGain = 1.2;                // in throughput, for which calls are made to wait
 constexpr double kCopyBytesPerSecond = 8e9;       // of one thread between memories; small copies are slower
 constexpr double kCopySeconds = 20e-9;            // of beginning one
+constexpr double kHandlingSeconds = 1e-6;         // of a call in a batch: its future, its place, its turn
 constexpr std::int64_t kParallelBytes = 1 << 18;  // copies that pay for waking other threads
 constexpr int kCopyThreads = 4;
 constexpr std::size_t kMostStaging = 16;
@@ -84,7 +85,7 @@ std::int64_t recommended_calls(const BatchHooks& hooks, const Request& request, 
     copied_bytes += static_cast<double>(bytes);
     copies += bytes > 0 ? 1 : 0;
   }
-  const double copy_seconds = copied_bytes / kCopyBytesPerSecond + copies * kCopySeconds;
+  const double own_seconds = kHandlingSeconds + copied_bytes / kCopyBytesPerSecond + copies * kCopySeconds;
   std::int64_t best = 1;
   double best_rate = kLeastGain / alone.seconds;
   for (std::int64_t calls = 2; calls <= kMostCalls; calls *= 2) {
@@ -92,7 +93,7 @@ std::int64_t recommended_calls(const BatchHooks& hooks, const Request& request, 
     const Request many = grown(request, units * calls);
     if (!ops::check_args(*request.facts->op, many.args).ok()) break;
     const BatchHooks::Time together = hooks.predict(many, terms);
-    const double moves = static_cast<double>(calls) * copy_seconds;
+    const double moves = static_cast<double>(calls) * own_seconds;
     if (together.seconds <= 0 || together.high + moves > limit_seconds) break;
     const double rate = static_cast<double>(calls) / (together.seconds + moves);
     if (rate > best_rate) best = calls, best_rate = rate;

@@ -74,6 +74,23 @@ struct Probe {
 
 }  // namespace
 
+double measure_fork(const measure::Clock& clock) {
+  const int threads = backends::usable_threads();
+  if (threads < 2) return 0;
+  constexpr int kForks = 32;
+  std::vector<double> times;
+  for (int round = 0; round < 4 * kRounds; ++round) {
+    const double begin = clock.now();
+    for (int i = 0; i < kForks; ++i) {
+      backends::parallel(
+          threads, threads, [](void*, std::int64_t, std::int64_t) {}, nullptr);
+    }
+    times.push_back((clock.now() - begin) / kForks);
+  }
+  // A bound for every call to come: what the machine does when it is left alone.
+  return stats::quantile(times, 0.25);
+}
+
 Result<Costs> measure_costs(const backends::Backend& device, const measure::Clock& clock) {
   if (!backends::has_memory(device)) return Costs{};
   const fulcrum_backend& table = device.table();

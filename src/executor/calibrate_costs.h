@@ -8,6 +8,8 @@
 
 namespace fulcrum::executor {
 
+/// Handing nothing to all threads and taking it back, many times over.
+double measure_fork(const measure::Clock& clock);
 Result<Costs> measure_costs(const backends::Backend& device, const measure::Clock& clock);
 
 }  // namespace fulcrum::executor

@@ -23,6 +23,7 @@ constexpr double kLineShortest = 3e-8, kLineLongest = 4e-3;
 constexpr double kShortest = 5e-7, kLongest = 1e-3, kLongAnchor = 3e-3;
 constexpr int kLineSizes = 13, kLineSeeks = 5, kMostAnchors = 6, kLeastPoints = 6, kDrawnToSeek = 10;
 constexpr int kOtherTypePoints = 10;
+constexpr double kMostAnchorBytes = 16e6;  // making larger inputs takes longer than timing them
 constexpr double kHopeless = 3;
 constexpr std::size_t kNeighbours = 3;
 
@@ -197,7 +198,7 @@ void OpCalibration::run_surface() {
   int anchors = 0;
   for (const Args& args : source.standard()) {
     if (anchors >= kMostAnchors || enough()) break;
-    if (nominal_seconds(*op_, args) > kLongAnchor) continue;
+    if (nominal_seconds(*op_, args) > kLongAnchor || op_->work(args).bytes() > kMostAnchorBytes) continue;
     add(args, dtype);
     ++anchors;
   }

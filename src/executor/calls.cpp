@@ -53,6 +53,6 @@ Args hnsw_args(const ops::HnswIndex& index, std::int64_t query_values, std::int6
   return args;
 }
 
-Future failed(Error error) { return ready_future(Status(std::move(error))); }
+void fail(Future& future, Error error) { future = ready_future(Status(std::move(error))); }
 
 }  // namespace fulcrum::executor

@@ -75,7 +75,10 @@ Engine::Engine(const Options& options)
       clock_(options.clock ? options.clock : &measure::steady_clock()),
       tracker_(options.policy.explore_credit),
       guards_(std::make_unique<Guards>()),
-      no_guards_(std::make_unique<Guards>()) {}
+      no_guards_(std::make_unique<Guards>()) {
+  find_known_ops(*guards_);
+  find_known_ops(*no_guards_);
+}
 
 Engine::~Engine() {
   if (device_ && !device_->alive()) device_plans_.forget();
@@ -104,7 +107,6 @@ void Engine::publish(std::shared_ptr<const Table> table) {
 }
 
 void Engine::fill_guards() {
-  find_known_ops(*guards_);
   for (std::size_t known = 0; known < kKnownCount; ++known) {
     const OpTable* entry = table_of(index_of(*guards_->op[known]));
     const OpTable::Guard guard = entry ? entry->guard() : OpTable::Guard{};

@@ -67,9 +67,12 @@ std::string why_not(const Engine& engine, const Request& request, const Terms& t
 
 std::string Explanation::text() const {
   std::string out = fmt::format("{} {} ({}): ", op, shape.text(), residency);
-  if (ways.empty() || !ways.front().why_not.empty()) return out + "no kernel can run it";
-  out += fmt::format("{}, {} predicted by the {}, {:.2f}x ahead of the next\n", ways.front().name,
-                     human_seconds(ways.front().seconds), tier, margin);
+  if (tier.empty()) {
+    out += "no kernel can run it\n";
+  } else {
+    out += fmt::format("{}, {} predicted by the {}, {:.2f}x ahead of the next\n", ways.front().name,
+                       human_seconds(ways.front().seconds), tier, margin);
+  }
   for (const Way& way : ways) {
     if (!way.why_not.empty()) {
       out += fmt::format("  {:<34} {}\n", way.name, way.why_not);
@@ -129,7 +132,8 @@ Explanation Engine::explain(const Request& request, const Traffic& traffic, cons
   if (!entry) return out;
   const Terms::Masks& masks =
       terms.allowed[static_cast<std::size_t>(request.op)][static_cast<std::size_t>(request.dtype)];
-  const Mask allowed = allowed_now(request, masks.first);
+  Mask allowed = allowed_now(request, masks.first);
+  if (allowed == 0) allowed = allowed_now(request, masks.fallback);
   const Choice choice = choose(request, traffic, allowed);
   const auto candidates = entry->candidates();
   const std::vector<Price> prices = entry->prices(request.args, traffic);

@@ -37,10 +37,38 @@ Key key_of(const GraphValue& value) {
           static_cast<std::uint64_t>(value.in[2])};
 }
 
-/// Operations that a pass for `value` computes; 0 where it reads no leaf and so cannot be a pass.
-std::size_t size_of_pass(const Graph& graph, int value) {
-  const std::optional<Pass> pass = pass_of(graph, value);
-  return pass && !pass->leaves.empty() ? static_cast<std::size_t>(pass->tape.length) : 0;
+const GraphValue& at(const Graph& graph, int number) {
+  return graph.values[static_cast<std::size_t>(number)];
+}
+
+/// Values that a pass for this one computes, each counted once.
+int size_of(const Graph& graph, int number, std::vector<bool>& seen) {
+  if (number < 0 || !at(graph, number).is_op() || seen[static_cast<std::size_t>(number)]) return 0;
+  seen[static_cast<std::size_t>(number)] = true;
+  int size = 1;
+  for (const int in : at(graph, number).in) size += size_of(graph, in, seen);
+  return size;
+}
+
+/// Gives operands of the value passes of their own, the largest first, until it fits one.
+Result<Pass> fit(Graph& graph, int number, std::vector<Pass>& passes) {
+  while (true) {
+    if (auto pass = pass_of(graph, number)) return *pass;
+    int largest = -1, most = 0;
+    for (const int in : at(graph, number).in) {
+      std::vector<bool> seen(graph.values.size());
+      const int size = in >= 0 && at(graph, in).reads_leaf ? size_of(graph, in, seen) : 0;
+      if (size > most) most = size, largest = in;
+    }
+    if (largest < 0) {
+      return Error{Code::invalid_argument, "an expression of too many constants alone",
+                   "compute them before, as one number"};
+    }
+    // It fitted when it was looked at, but what was kept since are leaves to it now.
+    FULCRUM_TRY(Pass pass, fit(graph, largest, passes));
+    passes.push_back(std::move(pass));
+    graph.values[static_cast<std::size_t>(largest)].kept = true;
+  }
 }
 
 }  // namespace
@@ -78,9 +106,12 @@ Result<Graph> graph_of(const Expression::NodePointer& root) {
     if (todo.size() > before) continue;
     todo.pop_back();
     GraphValue value{.kind = node->kind, .code = node->code, .p = node->p, .q = node->q};
-    if (node->kind == Kind::leaf) value.leaf = &node->buffer;
+    value.reads_leaf = node->kind == Kind::leaf;
+    if (value.reads_leaf) value.leaf = &node->buffer;
     for (std::size_t k = 0; k < node->in.size(); ++k) {
-      if (node->in[k]) value.in[k] = numbers[node->in[k].get()];
+      if (!node->in[k]) continue;
+      value.in[k] = numbers[node->in[k].get()];
+      value.reads_leaf |= at(graph, value.in[k]).reads_leaf;
     }
     const auto [place, is_new] = known.emplace(key_of(value), static_cast<int>(graph.values.size()));
     if (is_new) graph.values.push_back(value);
@@ -96,38 +127,23 @@ Result<Graph> graph_of(const Expression::NodePointer& root) {
   return graph;
 }
 
-/// In order of the values, each is made to fit a pass: where it does not, its largest operand gets a pass of its own.
+/// Values are made to fit in their order, so that a value that does not fit has operands that do.
 Result<std::vector<Pass>> passes_of(Graph& graph) {
   const int root = static_cast<int>(graph.values.size()) - 1;
-  std::vector<Pass> passes;
-  std::optional<Pass> pass = pass_of(graph, root);
-  for (int number = 0; !pass && number <= root; ++number) {
-    const GraphValue& value = graph.values[static_cast<std::size_t>(number)];
-    if (!value.is_op()) continue;
-    std::optional<Pass> one = pass_of(graph, number);
-    while (!one) {
-      int largest = -1;
-      std::size_t most = 0;
-      for (const int in : value.in) {
-        const std::size_t size =
-            in >= 0 && graph.values[static_cast<std::size_t>(in)].is_op() ? size_of_pass(graph, in) : 0;
-        if (size > most) most = size, largest = in;
-      }
-      if (largest < 0) {
-        return Error{Code::invalid_argument, "an expression of too many constants alone",
-                     "compute them before, as one number"};
-      }
-      passes.push_back(*pass_of(graph, largest));
-      graph.values[static_cast<std::size_t>(largest)].kept = true;
-      one = pass_of(graph, number);
-    }
-    if (number == root) pass = one;
-  }
-  if (pass->leaves.empty()) {
+  if (!at(graph, root).reads_leaf) {
     return Error{Code::invalid_argument, "an expression of constants alone has no size",
                  "begin with a buffer"};
   }
-  passes.push_back(*pass);
+  std::vector<Pass> passes;
+  if (auto pass = pass_of(graph, root)) {
+    passes.push_back(*pass);
+    return passes;
+  }
+  for (int number = 0; number <= root; ++number) {
+    if (!at(graph, number).is_op()) continue;
+    FULCRUM_TRY(Pass pass, fit(graph, number, passes));
+    if (number == root) passes.push_back(std::move(pass));
+  }
   return passes;
 }
 

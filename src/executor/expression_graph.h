@@ -35,6 +35,7 @@ struct GraphValue {
   std::array<int, 3> in = {-1, -1, -1};
   const Buffer<float>* leaf = nullptr;  // of a node, which outlives the graph
   bool kept = false;                    // computed by a pass of its own, so that others read it as a leaf
+  bool reads_leaf = false;              // itself or through its operands
 
   bool is_op() const { return kind == Expression::Node::Kind::op && !kept; }
 };

@@ -63,14 +63,13 @@ class TapeWriter {
 
   /// Temporaries that wait while the value is computed, were it a tree.
   void note_need(int number) {
-    std::array<int, 3> needs{};
-    int computed = 0;
+    std::array<int, 3> needs = {-3, -3, -3};
+    std::size_t computed = 0;
     for (const int in : value(number).in) {
-      if (in >= 0 && value(in).is_op()) needs[static_cast<std::size_t>(computed++)] = need(in);
+      if (in >= 0 && value(in).is_op()) needs[computed++] = need(in);
     }
-    std::sort(needs.begin(), needs.begin() + computed, std::greater<>());
-    for (int k = 0; k < computed; ++k)
-      need(number) = std::max(need(number), needs[static_cast<std::size_t>(k)] + k);
+    std::sort(needs.begin(), needs.end(), std::greater<>());
+    for (int k = 0; k < 3; ++k) need(number) = std::max(need(number), needs[static_cast<std::size_t>(k)] + k);
   }
 
   /// Whether a step may name it as an operand.

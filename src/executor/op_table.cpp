@@ -48,8 +48,30 @@ Mask MeasuredOpTable::supported(const Args& args, Mask wanted) const {
   return possible;
 }
 
+// However a fit bends between its points: threads begin with a fork, and p of them are no more than p.
+void MeasuredOpTable::hold_to_threads(Mask wanted, Estimates& out) const {
+  float one = INFINITY;
+  for (Mask left = wanted & host_; left; left &= left - 1) {
+    const auto c = static_cast<std::size_t>(std::countr_zero(left));
+    if (candidates_[c].threads == 1) one = std::min(one, out.log_seconds[c]);
+  }
+  if (std::isinf(one)) return;
+  const double alone = std::exp(static_cast<double>(one));
+  for (Mask left = wanted & host_; left; left &= left - 1) {
+    const auto c = static_cast<std::size_t>(std::countr_zero(left));
+    const Candidate& candidate = candidates_[c];
+    if (candidate.threads <= 1) continue;
+    // Several private caches together can hold what one cannot.
+    double least = 0.8 * alone / candidate.threads;
+    // Libraries may fork or not, as they see fit; our own threads always do.
+    if (candidate.kernel.backend().name() == "threads") least += 0.9 * costs_->fork_seconds;
+    out.log_seconds[c] = std::max(out.log_seconds[c], static_cast<float>(std::log(least)));
+  }
+}
+
 void MeasuredOpTable::price(const Features& f, const Traffic& traffic, Mask wanted, Estimates& out) const {
   predictor_.predict(f, wanted, out);
+  hold_to_threads(wanted, out);
   const double home = traffic.home_bytes > 0 && (wanted & host_) ? costs_->home_seconds(traffic) : 0;
   const bool moves = traffic.in_bytes > 0 || traffic.out_bytes > 0;
   const double away =
@@ -156,9 +178,10 @@ Choice MeasuredOpTable::choose(const Args& args, const Traffic& traffic, Mask al
   return choice;
 }
 
+// With the single threads beside it, which bound what threads can do.
 double MeasuredOpTable::seconds(const Args& args, const Traffic& traffic, std::uint8_t candidate) const {
   Estimates costs;
-  price(map_.of(args), traffic, Mask{1} << candidate, costs);
+  price(map_.of(args), traffic, (Mask{1} << candidate) | (host_ & default_), costs);
   return std::exp(static_cast<double>(costs.log_seconds[candidate]));
 }
 

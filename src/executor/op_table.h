@@ -40,6 +40,7 @@ class MeasuredOpTable final : public OpTable {
                          const Tracker& tracker) const;
   /// Run and moves of each candidate in `wanted`.
   void price(const Features& f, const Traffic& traffic, Mask wanted, Estimates& out) const;
+  void hold_to_threads(Mask wanted, Estimates& out) const;
   Mask supported(const Args& args, Mask wanted) const;
   void build_grids();
   void find_guard(std::span<const std::pair<double, Grid::Trial>> host_trials);

@@ -41,6 +41,7 @@ struct LinkCurve {
 struct Costs {
   LinkCurve pinned_in, pinned_out, pageable_in, pageable_out;
   double launch_sync_seconds = 0;  // of an empty call to the device
+  double fork_seconds = 0;         // of handing nothing to all threads and taking it back
   double in_seconds(const Traffic& traffic) const;
   double out_seconds(const Traffic& traffic) const;
   double home_seconds(const Traffic& traffic) const;

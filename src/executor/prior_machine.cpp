@@ -7,9 +7,9 @@
 #include <fulcrum/machine.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
-#include "executor/closed_form.h"
-#include "machine/gpu.h"
+#include "executor/prior.h"
 
 namespace fulcrum::executor {
 namespace {
@@ -66,6 +66,16 @@ bool same_cpu(const CpuTopology& a, const CpuTopology& b) {
 
 }  // namespace
 
+GpuCeilings device_facts(const backends::Backend& device) {
+  const std::string name = device.describe().value("name", std::string(device.name()));
+  for (GpuCeilings& gpu : machine::discover_gpus()) {
+    if (gpu.name == name) return std::move(gpu);
+  }
+  GpuCeilings unknown;
+  unknown.name = name;
+  return unknown;
+}
+
 Costs costs_of(const GpuCeilings& gpu) {
   const auto value = [&](const char* name, double otherwise) {
     const auto found = gpu.latencies.find(name);
@@ -90,10 +100,12 @@ PriorMachine prior_machine(const backends::Backend* device) {
   const std::optional<Machine> own = machine::known();
   prior.host_known = own && !own->cpu.levels.empty() && !own->cpu.flops_one_thread.empty();
   prior.host = prior.host_known ? *own : assumed_host();
+  prior.costs.fork_seconds = prior.host.cpu.fork_join_seconds.value;
   if (!device) return prior;
-  prior.gpu = profile_of(machine::gpu_facts(*device).name, own);
+  prior.gpu = profile_of(device_facts(*device).name, own);
   if (!prior.gpu) return prior;
   prior.costs = costs_of(prior.gpu->gpus.front());
+  prior.costs.fork_seconds = prior.host.cpu.fork_join_seconds.value;
   if (auto rows = machine::measurements(kShippedDevice); rows.ok()) {
     const auto measured_on = machine::load(kShippedDevice);
     if (!measured_on.ok()) return prior;
@@ -113,7 +125,7 @@ Caches caches_of(const backends::Backend* device) {
   if (sizes.size() >= 2) caches.near_bytes = sizes[1];
   if (!sizes.empty()) caches.far_bytes = std::max(sizes.back(), 2 * caches.near_bytes);
   if (device) {
-    const GpuCeilings facts = machine::gpu_facts(*device);
+    const GpuCeilings facts = device_facts(*device);
     if (facts.l2_bytes > 0) caches.device_bytes = static_cast<double>(facts.l2_bytes);
   }
   return caches;

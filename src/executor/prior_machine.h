@@ -21,6 +21,9 @@ struct PriorMachine {
 };
 PriorMachine prior_machine(const backends::Backend* device);
 
+/// Name, sizes and driver of a device.
+GpuCeilings device_facts(const backends::Backend& device);
+
 /// What moving data costs by the tables of a profile.
 Costs costs_of(const GpuCeilings& gpu);
 

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "executor/candidates.h"
-#include "machine/gpu.h"
+#include "executor/prior_machine.h"
 
 namespace fulcrum::executor {
 namespace fs = std::filesystem;
@@ -39,6 +39,7 @@ Json to_json(const LinkCurve& curve) {
 
 Json to_json(const Costs& costs) {
   return Json{{"launch_sync_seconds", costs.launch_sync_seconds},
+              {"fork_seconds", costs.fork_seconds},
               {"pinned_in", to_json(costs.pinned_in)},
               {"pinned_out", to_json(costs.pinned_out)},
               {"pageable_in", to_json(costs.pageable_in)},
@@ -95,8 +96,10 @@ bool read_costs(const Json& json, Costs& costs) {
   const Json* all = member(json, "costs", Json::value_t::object);
   if (!all) return false;
   const Json* launch = member(*all, "launch_sync_seconds", Json::value_t::number_float);
-  if (!launch) return false;
+  const Json* fork = member(*all, "fork_seconds", Json::value_t::number_float);
+  if (!launch || !fork) return false;
   costs.launch_sync_seconds = launch->get<double>();
+  costs.fork_seconds = fork->get<double>();
   return read_curve(*all, "pinned_in", costs.pinned_in) && read_curve(*all, "pinned_out", costs.pinned_out) &&
          read_curve(*all, "pageable_in", costs.pageable_in) &&
          read_curve(*all, "pageable_out", costs.pageable_out);
@@ -161,7 +164,7 @@ TableKey key_of(const backends::Backend* device) {
   key.machine = machine::fingerprint(machine::discover_cpu(), machine::discover_levels());
   key.threads = backends::usable_threads();
   if (device) {
-    const GpuCeilings facts = machine::gpu_facts(*device);
+    const GpuCeilings facts = device_facts(*device);
     key.device = facts.name.empty() ? std::string(device->name()) : facts.name;
     key.compute_capability = facts.compute_capability;
     key.driver = facts.driver;

@@ -99,6 +99,13 @@ Status DeviceOperands::copy_out() {
   return {};
 }
 
+Status DeviceOperands::copy_home() {
+  for (const Room& room : rooms_) {
+    if (room.in) FULCRUM_CHECK(to_status(table_->copy(room.host, room.device, room.bytes, stream_)));
+  }
+  return to_status(table_->stream_wait(stream_));
+}
+
 Result<std::unique_ptr<Subject>> make_subject(const Candidate& candidate, const Args& host,
                                               const std::shared_ptr<DeviceOperands>& operands,
                                               const measure::Clock& clock) {

@@ -27,6 +27,8 @@ class DeviceOperands {
   /// Inputs in, or results out, each with one copy; not waited for.
   Status copy_in();
   Status copy_out();
+  /// Inputs back to the host, waited for.
+  Status copy_home();
 
  private:
   explicit DeviceOperands(const fulcrum_backend* table) : table_(table) {}

@@ -217,9 +217,8 @@ Formula overlapped(const Call& call, const GpuCeilings& gpu, const Formula& kern
 
 Formula reused(const Call& call, const GpuCeilings& gpu, const GpuUse& use, const Formula& kernel,
                double overhead) {
-  const Formula trip = use.path.empty() || use.path == "auto"
-                           ? automatic(call, gpu, kernel, overhead)
-                           : one_path(call, gpu, use.path, kernel, overhead);
+  Formula trip = use.path.empty() || use.path == "auto" ? automatic(call, gpu, kernel, overhead)
+                                                        : one_path(call, gpu, use.path, kernel, overhead);
   if (!trip.missing.empty()) return trip;
   const auto calls = static_cast<double>(std::max<std::int64_t>(1, use.reuse));
   Formula formula;

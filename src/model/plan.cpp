@@ -35,7 +35,10 @@ Priced price(const Model& model, const PlanItem& item, const GpuUse& use) {
   const std::string unknown = "no op is known for this code";
   out.cpu = absent("cpu", unknown);
   out.gpu = out.resident = absent("gpu", unknown);
-  if (!item.op.empty()) {
+  if (item.op.empty()) {
+    if (item.best_cpu) out.cpu = *item.best_cpu;
+    if (item.best_gpu) out.gpu = *item.best_gpu;
+  } else {
     if (auto call = call_of(item.op, item.shape, item.precision); call.ok()) {
       out.call = std::move(*call);
       out.cpu = model.cpu(*out.call);

@@ -75,6 +75,7 @@ std::vector<ErrorDistribution> grouped(const std::vector<CellError>& cells, std:
   std::map<std::string, std::vector<CellError>> groups;
   for (const CellError& cell : cells) groups[cell.*field].push_back(cell);
   std::vector<ErrorDistribution> out;
+  out.reserve(groups.size());
   for (const auto& [name, group] : groups) out.push_back(distribution_of(name, group));
   return out;
 }

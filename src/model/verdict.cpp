@@ -64,6 +64,8 @@ std::optional<Decision> keep(const PlanRow& row, const VerdictFacts& facts) {
 
 std::optional<Decision> fix_first(const PlanRow& row, const VerdictFacts& facts) {
   if (row.action == "threads" || row.action == "simd") {
+    // Whether unknown code can be spread at all is what has to be found out first.
+    if (row.op.empty() || facts.weak_evidence) return {};
     return Decision{PlanVerdict::fix_on_cpu_first,
                     fmt::format("{}x on this CPU saves {} of the time",
                                 fmt::format("{:.3g}", row.speedup.value), percent(row.saved.value))};
@@ -76,6 +78,7 @@ std::optional<Decision> fix_first(const PlanRow& row, const VerdictFacts& facts)
 std::optional<Decision> measure_first(const PlanRow& row, const VerdictFacts& facts) {
   const auto because = [](std::string why) { return Decision{PlanVerdict::measure_first, std::move(why)}; };
   if (row.op.empty() || facts.weak_evidence) {
+    if (!facts.doubt.empty()) return because(facts.doubt);
     return because(
         "nothing says that its iterations are independent: name the region, give a second size or an op");
   }

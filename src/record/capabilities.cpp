@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fulcrum/record.h>
 
+#include "record/disassemble.h"
 #include "record/events.h"
 #include "record/libdw.h"
 
@@ -28,6 +29,8 @@ std::vector<Capability> capabilities() {
                  access.kernel ? "samples inside system calls are seen" : level,
                  access.kernel ? "" : "as root, or sysctl kernel.perf_event_paranoid=1"});
   all.push_back({"unwinding", libdw() != nullptr, libdw_text(), libdw() ? "" : "install libdw1 (elfutils)"});
+  all.push_back({"instruction mix", can_disassemble(), disassembler_text(),
+                 can_disassemble() ? "" : "install libcapstone4"});
   return all;
 }
 

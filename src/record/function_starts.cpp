@@ -68,4 +68,9 @@ std::optional<std::uint64_t> FunctionStarts::find(std::uint64_t address) const {
   return *std::prev(next);
 }
 
+std::optional<std::uint64_t> FunctionStarts::next(std::uint64_t address) const {
+  const auto found = std::upper_bound(starts_.begin(), starts_.end(), address);
+  return found == starts_.end() ? std::nullopt : std::optional(*found);
+}
+
 }  // namespace fulcrum::record

@@ -17,6 +17,8 @@ class FunctionStarts {
   static FunctionStarts parse(std::span<const std::byte> section, std::uint64_t address);
   /// The last start at or before `address`.
   std::optional<std::uint64_t> find(std::uint64_t address) const;
+  /// The first start behind `address`.
+  std::optional<std::uint64_t> next(std::uint64_t address) const;
   std::size_t size() const { return starts_.size(); }
 
  private:

@@ -13,6 +13,10 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "record/disassemble.h"
+#include "record/mix.h"
+#include "record/regions.h"
+
 namespace fulcrum::record {
 namespace {
 
@@ -46,6 +50,7 @@ class Session {
   std::optional<Target> target_;
   std::optional<Events> events_;
   std::unique_ptr<Assembler> assembler_;
+  Regions regions_;
   std::uint64_t begin_ns_ = 0;
   double collector_before_ = 0, steal_before_ = 0, last_report_ = -1, stop_seen_ = -1;
   std::size_t asked_ = 0;
@@ -65,6 +70,8 @@ EventOptions Session::event_options() const {
 Status Session::begin_started() {
   std::vector<std::pair<std::string, std::string>> environment;
   if (options_.python) environment.emplace_back("PYTHONPERFSUPPORT", "1");
+  if (const std::string regions = regions_.path(); !regions.empty())
+    environment.emplace_back("FULCRUM_REGIONS", regions);
   environment.insert(environment.end(), options_.environment.begin(), options_.environment.end());
   FULCRUM_TRY(target_, Target::start(options_.command, environment, options_));
   const pid_t pid = target_->pid();
@@ -72,6 +79,7 @@ Status Session::begin_started() {
   begin_ns_ = monotonic_ns();
   assembler_ = std::make_unique<Assembler>(begin_ns_, AssemblerOptions{.hardware = access_.hardware});
   assembler_->add_thread(pid, pid, options_.command[0], true);
+  assembler_->region_of = [this](pid_t, pid_t, const SampleView& sample) { return regions_.find(sample); };
   return target_->go();
 }
 
@@ -174,6 +182,10 @@ void Session::add_notes(CpuProfile& profile) const {
     notes.push_back(fmt::format("ended after the {} s that were asked for", options_.duration_seconds));
   if (limit_reached_) notes.push_back("ended early: the profile reached its size limit");
   if (stopped_) notes.push_back("interrupted: the profile ends there");
+  if (options_.instruction_mix && !can_disassemble()) {
+    notes.push_back(disassembler_text() +
+                    ": what the hot code does was not looked into (install libcapstone4)");
+  }
   if (!libdw()) {
     notes.push_back(fmt::format(
         "{}: stacks are the sampled address alone, names come from nowhere (install libdw1)", libdw_text()));
@@ -193,6 +205,11 @@ CpuProfile Session::finish() {
   profile.overhead_collector_seconds = thread_cpu_seconds() - collector_before_;
   report("reading symbols", true);
   assembler_->write(profile);
+  profile.regions = regions_.read();
+  if (options_.instruction_mix && can_disassemble()) {
+    report("decoding instructions", true);
+    add_mixes(*assembler_, profile);
+  }
   profile.event = access_.hardware ? "cycles" : "cpu-clock";
   profile.rate_hz = options_.rate_hz;
   add_notes(profile);

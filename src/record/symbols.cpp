@@ -214,15 +214,20 @@ std::vector<Frame> Symbols::frames_at(const Location& location) {
   return frames;
 }
 
-std::optional<std::pair<std::uint64_t, std::uint64_t>> Symbols::range_of(const Location& location) {
+std::optional<std::pair<std::uint64_t, std::uint64_t>> Symbols::extent_of(const Location& location) {
+  if (modules_[location.module].kind != Module::Kind::file) return std::nullopt;
   File& file = file_of(location.module);
-  if (!file.module) return std::nullopt;
   Elf64_Sym symbol{};
   DwarfAddress offset = 0;
-  const char* name = libdw()->dwfl_module_addrinfo(file.module, location.address, &offset, &symbol, nullptr,
-                                                   nullptr, nullptr);
-  if (!name || offset >= symbol.st_size) return std::nullopt;
-  return std::pair{location.address - offset, location.address - offset + symbol.st_size};
+  const char* name = file.module ? libdw()->dwfl_module_addrinfo(file.module, location.address, &offset,
+                                                                 &symbol, nullptr, nullptr, nullptr)
+                                 : nullptr;
+  if (name && offset < symbol.st_size) {
+    return std::pair{location.address - offset, location.address - offset + symbol.st_size};
+  }
+  const auto begin = file.starts.find(location.address), end = file.starts.next(location.address);
+  if (!begin || !end) return std::nullopt;
+  return std::pair{*begin, *end};
 }
 
 }  // namespace fulcrum::record

@@ -27,8 +27,8 @@ class Symbols {
   ~Symbols();
   /// The frames at a location, innermost inlined call first, the function itself last. Never empty.
   std::vector<Frame> frames_at(const Location&);
-  /// ELF addresses of the function around a location, from its symbol; nothing when only its start is known.
-  std::optional<std::pair<std::uint64_t, std::uint64_t>> range_of(const Location&);
+  /// ELF addresses of the function around a location, from its symbol or the unwind table.
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> extent_of(const Location&);
   /// Names of generated code of a process, which its unwinder collected.
   void set_jit(pid_t pid, JitMap map) { jit_.insert_or_assign(pid, std::move(map)); }
 

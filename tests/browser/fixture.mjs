@@ -84,6 +84,35 @@ function machine(id, gpu) {
   };
 }
 
+/// main calls solve (60 %, of which sqrt 20) and parse (30 %, half of it waiting); before, parse took twice as long.
+export function profile(compared) {
+  const f = (name, self, inclusive, rank) => ({
+    name, module: "program", file: "/src/main.cpp", line: 7, self: doubt(self), inclusive: doubt(inclusive), waiting_share: name === "parse" ? 0.15 : 0,
+    threads: name === "solve" ? 4 : 1, recursive: false, rank,
+  });
+  return {
+    schema: "fulcrum.record/1", command: "./program <i>", origin: "fulcrum", event: "cpu-clock", basis: "wall-clock time", rate_hz: 199,
+    wall_seconds: 10, cpu_seconds: 20, seconds: 10, waiting_share: 0.15, truncated_share: 0, samples: 4000, lost_samples: 0,
+    overhead_target_seconds: 0.1, overhead_collector_seconds: 0.2, exit_code: 0,
+    functions: [f("solve", 0.4, 0.6, 1), f("sqrt", 0.2, 0.2, 2), f("parse", 0.15, 0.3, 2), f("main", 0.1, 1, 4)],
+    threads: [
+      { name: "program", tid: 100, pid: 100, hottest: "parse", cpu_seconds: 5, blocked_seconds: 5, preempted_seconds: 0, share: 0.4 },
+      { name: "worker", tid: 101, pid: 100, hottest: "solve", cpu_seconds: 15, blocked_seconds: 0, preempted_seconds: 0.1, share: 0.6 },
+    ],
+    regions: [{ path: "step", share: doubt(0.6), entries: 1000, work: 0, seconds_per_entry: 0.015 }],
+    flame: {
+      name: ["main", "solve", "sqrt", "parse", "[waiting]"], module: ["program", "program", "libm.so.6", "program", ""], parent: [-1, 0, 1, 0, 3],
+      seconds: [1, 4, 2, 1.5, 1.5], before_seconds: compared ? [1, 2, 1, 4.5, 1.5] : [0, 0, 0, 0, 0], waiting: [0, 0, 0, 0, 1],
+    },
+    compared_with: compared ? "./program (before)" : null,
+    changes: compared
+      ? [{ name: "parse", module: "program", before: doubt(0.45), after: doubt(0.15), change: { value: -0.3, low: -0.33, high: -0.27 }, clear: true },
+         { name: "main", module: "program", before: doubt(0.1), after: doubt(0.1), change: { value: 0, low: -0.02, high: 0.02 }, clear: false }]
+      : [],
+    notes: ["no PMU in this VM"],
+  };
+}
+
 export function report(rows) {
   const plan = (gpu) => ({
     title: "memory-recall", subject: "memory-recall", machine: "this", gpu, gpu_measured: gpu === "h200",

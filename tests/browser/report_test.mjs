@@ -8,7 +8,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
-import { report } from "./fixture.mjs";
+import { profile, report } from "./fixture.mjs";
 
 const [page_file, shots] = process.argv.slice(2);
 const executablePath = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(
@@ -186,6 +186,54 @@ const tests = {
       return performance.now() - began;
     });
     console.log(`    sorting 2,000 matrix rows took ${took.toFixed(0)} ms`);
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
+  async "a profile shows its flame graph: zoom, back, search"() {
+    const { tab, problems, close } = await open({ ...report(4), profile: profile(false) });
+    const ids = await tab.$$eval("main > section", (all) => all.map((one) => one.id));
+    assert.deepEqual(ids.slice(0, 3), ["verdict", "matrix", "profile"]);
+    const box = (name) => tab.locator("#flame .box", { hasText: name });
+    const width = async (name) => (await box(name).boundingBox()).width / (await tab.locator("#flame").boundingBox()).width;
+    assert.equal(await tab.locator("#flame .box").count(), 6);
+    assert.ok(Math.abs((await width("solve")) - 0.6) < 0.01);
+    assert.ok(Math.abs((await width("sqrt")) - 0.2) < 0.01);
+    await box("solve").hover();
+    assert.match(await tab.textContent(".flame-status"), /solve \(program\): 60 %, 6 s; itself 40 %/);
+    await shot(tab, "flame");
+    await box("solve").click();
+    assert.ok(Math.abs((await width("solve")) - 1) < 0.01);
+    assert.equal(await box("parse").count(), 0);
+    assert.equal(await tab.locator("#flame .caller").count(), 2);
+    await tab.locator("#flame .box").last().press("Escape");
+    assert.ok(Math.abs((await width("parse")) - 0.3) < 0.01);
+    await tab.fill("#profile input[aria-label='search functions']", "S");
+    assert.match(await tab.textContent("#flame-found"), /in 90 % of the time/);
+    assert.equal(await tab.locator("#flame .hit").count(), 3);
+    assert.match(await tab.textContent("#profile"), /40\.0 % \+-2\.0/);
+    assert.match(await tab.textContent("#profile"), /4 threads/);
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
+  async "against another profile colour says what changed"() {
+    const { tab, problems, close } = await open({ ...report(2), plans: [], breakevens: [], measurements: [], profile: profile(true) });
+    const fill = (name) => tab.locator("#flame .box", { hasText: name }).evaluate((one) => one.style.background);
+    assert.match(await fill("solve"), /--bad/);
+    assert.match(await fill("parse"), /--accent/);
+    assert.match(await tab.textContent("#profile"), /-30\.0 \[-33\.0, -27\.0\]/);
+    await shot(tab, "flame-change");
+    await tab.locator("#profile .choice button", { hasText: "by library" }).click();
+    assert.match(await fill("solve"), /--series/);
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
+  async "a phone shows a profile without sideways scrolling"() {
+    const { tab, problems, close } = await open({ ...report(2), profile: profile(true) }, { viewport: { width: 390, height: 844 }, isMobile: true });
+    const width = await tab.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(width <= 390, `the page is ${width} pixels wide`);
     assert.deepEqual(problems, []);
     await close();
   },

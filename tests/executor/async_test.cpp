@@ -130,7 +130,7 @@ TEST(Async, AFutureOfNoCallSaysSo) {
   EXPECT_FALSE(none.valid());
   EXPECT_FALSE(none.ready());
   EXPECT_EQ(none.get().error().code, Code::invalid_argument);
-  EXPECT_EQ(failed(Error{Code::usage, "early", ""}).get().error().message, "early");
+  EXPECT_EQ(ready_future(Error{Code::usage, "early", ""}).get().error().message, "early");
 }
 
 }  // namespace

@@ -110,10 +110,10 @@ struct Vectors {
 TEST_F(Batches, TheRecommendationIsTheHighestThroughputThatKeepsTheLimit) {
   Vectors v(0);
   const LaterCall one = add(v.a, v.b, v.out);
-  // 10 us + 1 us a call of 1000 + 1.5 us of copies: more is always better, so the limit decides.
+  // 10 us + 1 us a call of 1000 + 2.6 us of putting it there: more is always better, so the limit decides.
   const std::int64_t calls = recommended_calls(hooks, one.request, *terms, 200e-6);
-  EXPECT_EQ(calls, 64);
-  EXPECT_EQ(recommended_calls(hooks, one.request, *terms, 100e-6), 32);
+  EXPECT_EQ(calls, 32);
+  EXPECT_EQ(recommended_calls(hooks, one.request, *terms, 100e-6), 16);
   EXPECT_EQ(recommended_calls(hooks, one.request, *terms, 1), 1024);
   fixed_seconds = 0.2e-6;  // a call that costs what it computes gains nothing by waiting
   EXPECT_EQ(recommended_calls(hooks, one.request, *terms, 200e-6), 1);
@@ -142,8 +142,8 @@ TEST_F(Batches, AHundredCallsOfManyThreadsRunTogetherAndEachGetsItsOwnResult) {
     EXPECT_TRUE(all[i].right()) << "call " << i;
   }
   EXPECT_EQ(queue->batched(), 100);
-  EXPECT_LE(queue->batches(), 3);
-  EXPECT_LE(seen().size(), 3u);
+  EXPECT_LE(queue->batches(), 5);
+  EXPECT_LE(seen().size(), 5u);
 }
 
 TEST_F(Batches, NothingWaitsLongerThanTheLimit) {
@@ -166,10 +166,10 @@ TEST_F(Batches, AFullBatchDoesNotWait) {
   open();
   std::vector<Vectors> all;
   std::vector<Future> futures;
-  for (int i = 0; i < 64; ++i) all.emplace_back(i);
+  for (int i = 0; i < 32; ++i) all.emplace_back(i);
   for (Vectors& v : all) futures.push_back(queue->submit(add(v.a, v.b, v.out)));
   for (const Future& future : futures) EXPECT_TRUE(future.get().ok());
-  EXPECT_EQ(seen(), std::vector<std::int64_t>{64000});
+  EXPECT_EQ(seen(), std::vector<std::int64_t>{32000});
 }
 
 TEST_F(Batches, TheTimerRunsWhatNobodyElseDoes) {

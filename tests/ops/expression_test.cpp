@@ -165,7 +165,7 @@ TEST(TapeTruth, ErrorsAreCarriedThroughLaterSteps) {
   EXPECT_EQ(once.allowed, ulps(8, once.value));
   const Truth scaled = truth({step(load, 0), step(sigmoid), step(multiply, kTapeConst, 0, 1000)}, {0.3F});
   EXPECT_GE(scaled.allowed, 1000 * once.allowed);
-  EXPECT_LE(scaled.allowed, 1010 * once.allowed);
+  EXPECT_LE(scaled.allowed, 1100 * once.allowed);
   // A flat function forgives: far above zero a sigmoid's argument hardly matters.
   const Truth flat =
       truth({step(load, 0), step(sigmoid), step(multiply, kTapeConst, 0, 1000), step(tanh)}, {0.3F});

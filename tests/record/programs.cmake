@@ -26,6 +26,8 @@ fulcrum_record_program(libm_leaf ${folder}/libm_leaf.c -fomit-frame-pointer)
 foreach(program IN ITEMS recursion threads forks signals sleeps)
   fulcrum_record_program(${program} ${folder}/${program}.c -fomit-frame-pointer)
 endforeach()
+fulcrum_record_program(regions ${folder}/regions.c -fomit-frame-pointer)
+target_include_directories(record_regions PRIVATE ${PROJECT_SOURCE_DIR}/include)
 fulcrum_record_program(inlined ${folder}/inlined.cpp -g)
 
 add_library(record_leaf MODULE ${folder}/leaf.c)

@@ -38,7 +38,6 @@ if(alone)
   target_link_libraries(public_headers_compile_alone PRIVATE fulcrum)
   if(FULCRUM_PCH)
     target_precompile_headers(public_headers_compile_alone PRIVATE <fulcrum/core.h>)
-    target_compile_options(public_headers_compile_alone PRIVATE -fpch-preprocess)
   endif()
 endif()
 

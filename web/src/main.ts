@@ -7,6 +7,7 @@ import { advice, commands, machine, measurements } from "./details";
 import { choice, el, section } from "./dom";
 import { ledger } from "./ledger";
 import { matrix } from "./matrix";
+import { profile } from "./profile";
 import { roofline } from "./roofline";
 import { themeButton } from "./theme";
 import type { Plan, Report } from "./types";
@@ -47,6 +48,7 @@ function start(): void {
   page.append(heading(report, themeButton()));
   const sections = [
     ...plans(report.plans),
+    profile(report.profile),
     breakevens(report.breakevens),
     roofline(report),
     ledger(report),

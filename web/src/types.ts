@@ -196,6 +196,55 @@ export interface Machine {
   notes?: string[];
 }
 
+export interface ProfileFunction {
+  name: string;
+  module: string;
+  file: string;
+  line: number;
+  self: Doubtful;
+  inclusive: Doubtful;
+  waiting_share: number;
+  threads: number;
+  recursive: boolean;
+  rank: number;
+}
+
+/// fulcrum.record/1
+export interface ProfileSummary {
+  command: string;
+  origin: string;
+  event: string;
+  basis: string;
+  cpu_seconds: number;
+  seconds: number;
+  waiting_share: number;
+  samples: number;
+  overhead_target_seconds: number;
+  overhead_collector_seconds: number;
+  functions: ProfileFunction[];
+  threads: {
+    name: string;
+    tid: number;
+    hottest: string;
+    cpu_seconds: number;
+    blocked_seconds: number;
+    preempted_seconds: number;
+    share: number;
+  }[];
+  regions: { path: string; share: Doubtful; entries: number; work: number; seconds_per_entry: number }[];
+  flame: {
+    name: string[];
+    module: string[];
+    parent: number[];
+    seconds: number[];
+    before_seconds: number[];
+    waiting: number[];
+  };
+  compared_with: string | null;
+  changes: { name: string; module: string; before: Doubtful; after: Doubtful; change: Doubtful; clear: boolean }[];
+  notes: string[];
+}
+
 export interface Report {
   schema: string;
   title: string;
@@ -209,4 +258,5 @@ export interface Report {
   measurements: Measurement[];
   advice: { row: string; flag: string; text: string }[];
   commands: { what: string; command: string }[];
+  profile?: ProfileSummary;
 }

@@ -13,9 +13,12 @@
 
 namespace fulcrum::executor {
 
+class Engine;
 class Future;
-/// A future that is ready and holds an error.
-Future failed(Error error);
+/// Makes it one that is ready and holds an error.
+void fail(Future& future, Error error);
+/// Runs what waits in the batching queue.
+void flush_batches(Engine& engine);
 
 template <class Owner>
 class AsyncCalls;
@@ -261,7 +264,8 @@ class Calls {
   /// Only what the kernel reads is set: clearing all slots would take longer than the decision.
   static bool run_guarded(const GuardEntry& guard, Args& args) {
     args.prepared = nullptr, args.plan = nullptr;
-    return guard.kernel.load(std::memory_order_relaxed)->run(&args, nullptr, 1).code == FULCRUM_OK;
+    const fulcrum_kernel* kernel = guard.kernel.load(std::memory_order_relaxed);
+    return kernel != nullptr && kernel->run(&args, nullptr, 1).code == FULCRUM_OK;
   }
 
   template <Known kOp>
@@ -334,7 +338,9 @@ class Calls {
     if constexpr (kNow) {
       return error;
     } else {
-      return failed(std::move(error));
+      Return future;
+      fail(future, std::move(error));
+      return future;
     }
   }
 };
@@ -349,6 +355,8 @@ class AsyncCalls : public Calls<AsyncCalls<Owner>, Future> {
            DType dtype = DType::f32) const {
     return owner_.run_async(op, args, operands, dtype);
   }
+  /// No more calls are coming for now: those that wait for others of their kind (Policy::batch_latency_seconds) run.
+  void flush() const { flush_batches(owner_.engine()); }
 
  private:
   Owner owner_;

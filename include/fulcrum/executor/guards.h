@@ -76,7 +76,7 @@ constexpr std::size_t number_of(Known op) { return static_cast<std::size_t>(op);
 /// Calls on host memory with fewer elements than `below` run on `kernel`, which needs no plan and takes every shape.
 struct GuardEntry {
   std::atomic<std::int64_t> below{0};                  // 0: no guard
-  std::atomic<const fulcrum_kernel*> kernel{nullptr};  // set before `below`, and never taken back
+  std::atomic<const fulcrum_kernel*> kernel{nullptr};  // set before `below`
 };
 
 struct Guards {

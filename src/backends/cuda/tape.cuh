@@ -122,17 +122,17 @@ struct Column {
   __device__ __forceinline__ Pack* at(int slot, int item) const {
     return first + (slot * kItems + item) * kThreads;
   }
+  static __device__ __forceinline__ void unpack(const Pack& pack, int item, Lanes<kCount>& lanes) {
+    if constexpr (kWidth == 1) {
+      lanes.v[item] = pack;
+    } else {
+      lanes.v[4 * item] = pack.x, lanes.v[4 * item + 1] = pack.y;
+      lanes.v[4 * item + 2] = pack.z, lanes.v[4 * item + 3] = pack.w;
+    }
+  }
   __device__ __forceinline__ void get(int slot, Lanes<kCount>& lanes) const {
 #pragma unroll
-    for (int i = 0; i < kItems; ++i) {
-      const Pack pack = *at(slot, i);
-      if constexpr (kWidth == 1) {
-        lanes.v[i] = pack;
-      } else {
-        lanes.v[4 * i] = pack.x, lanes.v[4 * i + 1] = pack.y;
-        lanes.v[4 * i + 2] = pack.z, lanes.v[4 * i + 3] = pack.w;
-      }
-    }
+    for (int i = 0; i < kItems; ++i) unpack(*at(slot, i), i, lanes);
   }
   static __device__ __forceinline__ Pack pack_of(const Lanes<kCount>& lanes, int item) {
     if constexpr (kWidth == 1) {
@@ -148,10 +148,11 @@ struct Column {
   }
 };
 
-template <class Column>
-__device__ __forceinline__ void run_tape(const ops::Tape& tape, const Column& column,
-                                         Lanes<Column::kCount>& r) {
-  constexpr int kCount = Column::kCount;
+/// `values` has the operands: get() of a slot, put() into one.
+template <class Values>
+__device__ __forceinline__ void run_tape(const ops::Tape& tape, const Values& values,
+                                         Lanes<Values::kCount>& r) {
+  constexpr int kCount = Values::kCount;
   Lanes<kCount> a, b;
 #pragma unroll
   for (int i = 0; i < kCount; ++i) r.v[i] = a.v[i] = b.v[i] = 0;
@@ -159,7 +160,7 @@ __device__ __forceinline__ void run_tape(const ops::Tape& tape, const Column& co
   for (int s = 0; s < tape.length; ++s) {
     const TapeStep step = tape.step[s];
     if (step.code == TapeCode::store) {
-      column.put(step.a, r);
+      values.put(step.a, r);
       continue;
     }
     if (step.code <= TapeCode::fma_onto) {
@@ -167,7 +168,7 @@ __device__ __forceinline__ void run_tape(const ops::Tape& tape, const Column& co
 #pragma unroll
         for (int i = 0; i < kCount; ++i) a.v[i] = step.p;
       } else {
-        column.get(step.a, a);
+        values.get(step.a, a);
       }
     }
     if (step.code == TapeCode::fma || step.code == TapeCode::fma_onto) {
@@ -175,52 +176,87 @@ __device__ __forceinline__ void run_tape(const ops::Tape& tape, const Column& co
 #pragma unroll
         for (int i = 0; i < kCount; ++i) b.v[i] = step.q;
       } else {
-        column.get(step.b, b);
+        values.get(step.b, b);
       }
     }
     act(step, r, a, b);
   }
 }
 
+/// What a thread of a CTA works on: kItems packs of a tile, or one odd element.
+template <class Pack, int kItems, int kThreads>
+struct Work : Column<Pack, kItems, kThreads> {
+  using Base = Column<Pack, kItems, kThreads>;
+  using Base::kCount;
+  static constexpr int64_t kTile = kThreads * kItems;
+  const TapeCall& call;
+  int64_t first, left, odd_at;  // element of the first pack, units from it on, the odd element
+  bool is_odd, has_odd;
+
+  __device__ __forceinline__ Work(const TapeCall& whole, const Span& span, Pack* shared)
+      : Base{shared + threadIdx.x}, call(whole) {
+    const int thread = static_cast<int>(threadIdx.x);
+    const int64_t done_before = static_cast<int64_t>(blockIdx.x) * kTile;
+    is_odd = done_before >= span.units && span.odd > 0;
+    has_odd = is_odd && thread < span.odd;
+    odd_at = thread < span.head ? thread : thread + Base::kWidth * span.units;
+    first = span.head + done_before * Base::kWidth;
+    left = span.units - done_before - thread;
+  }
+  __device__ __forceinline__ const Pack* from(int leaf) const {
+    return reinterpret_cast<const Pack*>(call.operands.in[leaf] + first) + threadIdx.x;
+  }
+  /// All leaves of this thread on their way to its column.
+  __device__ __forceinline__ void fetch_all() const {
+    for (int leaf = 0; leaf < call.tape.leaves; ++leaf) {
+      if (has_odd) *reinterpret_cast<float*>(this->at(leaf, 0)) = call.operands.in[leaf][odd_at];
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) {
+        if (i * kThreads < left) copy_async(this->at(leaf, i), from(leaf) + i * kThreads);
+      }
+    }
+    finish_copies();
+  }
+  __device__ __forceinline__ void store_result(const Lanes<kCount>& r) const {
+    if (has_odd) call.operands.out[odd_at] = r.v[0];
+    Pack* to = reinterpret_cast<Pack*>(call.operands.out + first) + threadIdx.x;
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) {
+      if (i * kThreads < left) store<Cache::kept>(to + i * kThreads, Base::pack_of(r, i));
+    }
+  }
+};
+
+/// The same, but a leaf is read when a step asks for it: without the way through shared memory, and later.
+template <class Pack, int kItems, int kThreads>
+struct LateWork : Work<Pack, kItems, kThreads> {
+  using Base = Work<Pack, kItems, kThreads>;
+  using Base::Base;
+  using Base::kCount;
+
+  __device__ __forceinline__ void fetch_all() const {}
+  __device__ __forceinline__ void get(int slot, Lanes<kCount>& lanes) const {
+    if (slot >= this->call.tape.leaves) return Base::get(slot, lanes);
+    if (this->has_odd) lanes.v[0] = this->call.operands.in[slot][this->odd_at];
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) {
+      if (i * kThreads < this->left)
+        Base::unpack(load<Cache::kept>(this->from(slot) + i * kThreads), i, lanes);
+    }
+  }
+};
+
 /// A tile a CTA; where there are odd elements, one CTA more takes them, one a thread.
-template <class Pack, int kItems, int kThreads, int kCtasPerSm>
+template <template <class, int, int> class Kind, class Pack, int kItems, int kThreads, int kCtasPerSm>
 __global__ void __launch_bounds__(kThreads, kCtasPerSm)
     interpret(const __grid_constant__ TapeCall call, Span span, Signal signal) {
-  using Values = Column<Pack, kItems, kThreads>;
-  constexpr int64_t kTile = kThreads * kItems;
   extern __shared__ __align__(16) unsigned char shared_bytes[];
-  const int thread = static_cast<int>(threadIdx.x);
-  const Values column{reinterpret_cast<Pack*>(shared_bytes) + thread};
   follow();
-
-  const int64_t done_before = static_cast<int64_t>(blockIdx.x) * kTile;
-  const bool is_odd = done_before >= span.units && span.odd > 0;
-  const int64_t odd_at = thread < span.head ? thread : thread + Values::kWidth * span.units;
-  const int64_t first = span.head + done_before * Values::kWidth;
-  const int64_t left = span.units - done_before;
-  for (int leaf = 0; leaf < call.tape.leaves; ++leaf) {
-    if (is_odd) {
-      if (thread < span.odd) *reinterpret_cast<float*>(column.at(leaf, 0)) = call.operands.in[leaf][odd_at];
-      continue;
-    }
-    const Pack* from = reinterpret_cast<const Pack*>(call.operands.in[leaf] + first) + thread;
-#pragma unroll
-    for (int i = 0; i < kItems; ++i) {
-      if (thread + i * kThreads < left) copy_async(column.at(leaf, i), from + i * kThreads);
-    }
-  }
-  finish_copies();
-  Lanes<Values::kCount> r;
-  run_tape(call.tape, column, r);
-  if (is_odd) {
-    if (thread < span.odd) call.operands.out[odd_at] = r.v[0];
-  } else {
-    Pack* to = reinterpret_cast<Pack*>(call.operands.out + first) + thread;
-#pragma unroll
-    for (int i = 0; i < kItems; ++i) {
-      if (thread + i * kThreads < left) store<Cache::kept>(to + i * kThreads, Values::pack_of(r, i));
-    }
-  }
+  const Kind<Pack, kItems, kThreads> work(call, span, reinterpret_cast<Pack*>(shared_bytes));
+  work.fetch_all();
+  Lanes<Kind<Pack, kItems, kThreads>::kCount> r;
+  run_tape(call.tape, work, r);
+  work.store_result(r);
   raise_when_last(signal);
 }
 

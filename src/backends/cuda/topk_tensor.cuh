@@ -73,9 +73,10 @@ __device__ __forceinline__ std::uint32_t shared_of(const void* pointer) {
 __device__ __forceinline__ std::uint32_t slab_offset(int row, int chunk) {
   return static_cast<std::uint32_t>(row * (kDepth * 4) + ((chunk ^ (row & 7)) << 4));
 }
-/// 16 bytes, or zeros.
+/// 16 bytes, or zeros. The 256 around them come to L2 together: a slab has 128 of a row, and the next one the others.
 __device__ __forceinline__ void copy_16(std::uint32_t to, const float* from, bool there) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(there ? 16 : 0)
+  asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
+               "r"(there ? 16 : 0)
                : "memory");
 }
 __device__ __forceinline__ void copy_4(std::uint32_t to, const float* from, bool there) {

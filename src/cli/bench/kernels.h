@@ -24,5 +24,7 @@ Result<Exit> bench_kernels(Request request, Context& context);
 Result<Exit> bench_commands(Request request, Context& context);
 /// `bench --self-test`.
 Result<Exit> bench_self_test(const Options& options, Context& context);
+/// `bench --regret`.
+Result<Exit> bench_regret(const Options& options, Context& context);
 
 }  // namespace fulcrum::cli

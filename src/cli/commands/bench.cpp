@@ -79,6 +79,7 @@ Result<Exit> run(const Options& options, Context& context) {
   if (options.has("worker")) return work(options, context);
   FULCRUM_CHECK(check_formats(options, context));
   if (options.has("self-test")) return bench_self_test(options, context);
+  if (options.has("regret")) return bench_regret(options, context);
   if (!options.has("resume"))
     return measure_what_was_asked({options, options.text("format"), std::nullopt}, context);
 
@@ -175,7 +176,9 @@ Command bench() {
             .repeat = true},
            {.name = "budget",
             .value = "SECONDS",
-            .help = "the most that one case may take; with --self-test the most for all of it, there 540",
+            .help =
+                "the most that one case may take; with --self-test the most for all of it, there 540, with "
+                "--regret too, there 120",
             .kind = Kind::number,
             .fallback = "10",
             .above = true},
@@ -216,6 +219,10 @@ Command bench() {
             .kind = Kind::flag},
            {.name = "self-test",
             .help = "let the harness measure itself: false alarms, known slow-downs, smallest effect it sees",
+            .kind = Kind::flag},
+           {.name = "regret",
+            .help = "measure the executor's choices against the best ones on calls it has not seen, beside "
+                    "fixed rules; after `fulcrum calibrate`",
             .kind = Kind::flag},
            {.name = "record",
             .value = "FILE",

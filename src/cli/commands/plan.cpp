@@ -10,7 +10,7 @@
 
 #include "cli/decide/ledger.h"
 #include "cli/decide/page.h"
-#include "cli/decide/subject.h"
+#include "cli/profile/subject.h"
 
 namespace fulcrum::cli {
 namespace {
@@ -28,6 +28,20 @@ Status explain(const std::vector<Plan>& plans, const std::string& name, Context&
   return Error{Code::not_found, fmt::format("the plan has no row '{}'", name), suggestion(name, known)};
 }
 
+/// Of a program each row says why: its reasons are what its author can do something about.
+void print_reasons(const Plan& plan, Context& context) {
+  context.print("\n");
+  for (const PlanRow& row : plan.rows) {
+    const std::string action = row.action == "offload" ? "" : fmt::format(" ({})", row.action);
+    context.print(report::wrap(fmt::format("{}{}: {}: {}", row.name, action, to_string(row.verdict), row.why),
+                               context.width(), 4) +
+                  "\n");
+  }
+}
+
+/// The answer about a program is due soon after it ended.
+constexpr double kAfterProgramSeconds = 20;
+
 Json document(const std::vector<Plan>& plans) {
   Json json{{"schema", "fulcrum.plan/1"}, {"version", build_info().version}, {"commit", build_info().commit}};
   Json list = Json::array();
@@ -38,14 +52,24 @@ Json document(const std::vector<Plan>& plans) {
 
 Result<Exit> run(const Options& options, Context& context) {
   if (options.has("verify")) return verify_ledger(options, context);
+  const bool program = options.has("profile") || !options.user_commands().empty();
+  if (options.user_commands().size() > 1) {
+    return Error{Code::usage, "a plan is about one program", "give one command after --"};
+  }
   FULCRUM_TRY(Subject subject, subject_of(options));
   if (options.has("html")) FULCRUM_CHECK(check_output_file(options.text("html")));
   FULCRUM_TRY(Stock stock, Stock::open(context));
   FULCRUM_TRY(const std::vector<Target> targets, chosen_targets(options, stock));
-  FULCRUM_CHECK(stock.ensure(subject.wants, Stock::Settings{.total_seconds = options.number("budget")}));
+  if (program) {
+    FULCRUM_TRY(subject, subject_of_profile(options, stock, context));
+  }
+  Stock::Settings settings{.total_seconds = options.number("budget")};
+  if (program && !options.has("budget")) settings.total_seconds = kAfterProgramSeconds;
+  FULCRUM_CHECK(stock.ensure(subject.wants, settings));
   FULCRUM_TRY(const std::vector<Plan> plans, plans_of(subject, stock, targets, options));
   for (const Plan& plan : plans) {
     context.print(fmt::format("{}\n", report::plan_text(plan, context.colour(), context.width())));
+    if (program) print_reasons(plan, context);
   }
   if (options.has("explain")) {
     FULCRUM_CHECK(explain(plans, options.text("explain"), context));
@@ -81,10 +105,14 @@ Command plan() {
           "extrapolated, "
           "D from a data sheet.",
       .options = subject_options(),
+      .user_command = "a program to run under the profiler: its hot code becomes the rows",
       .examples = {{"fulcrum plan", "the demo: a memory that recalls by similarity, graph and index"},
                    {"fulcrum plan --suite production --gpu h200,l4,rtx3060", "three devices side by side"},
                    {"fulcrum plan --explain cosine",
                     "the parts of each time of one row, and the ways that lost"},
+                   {"fulcrum plan -- ./program input.txt",
+                    "run any CPU program and say what of it would gain"},
+                   {"fulcrum plan --profile perf.txt", "the same from the text of `perf script`"},
                    {"fulcrum plan --results mine.json", "decide about what was measured"}},
       .run = run,
   };

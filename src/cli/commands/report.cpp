@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/decide/page.h"
+#include "cli/profile/subject.h"
 
 namespace fulcrum::cli {
 namespace {
@@ -31,8 +32,11 @@ Result<Exit> run(const Options& options, Context& context) {
   const std::string format = options.text("format");
   const std::string output = options.has("output") ? options.text("output") : default_output(format);
   if (output != "-") FULCRUM_CHECK(check_output_file(output));
-  FULCRUM_TRY(const Subject subject, subject_of(options));
+  FULCRUM_TRY(Subject subject, subject_of(options));
   FULCRUM_TRY(Stock stock, Stock::open(context));
+  if (options.has("profile")) {
+    FULCRUM_TRY(subject, subject_of_profile(options, stock, context));
+  }
   FULCRUM_TRY(const std::vector<Target> targets, chosen_targets(options, stock));
   FULCRUM_CHECK(stock.ensure(subject.wants, Stock::Settings{.total_seconds = options.number("budget")}));
   FULCRUM_TRY(const Report page, report_of({subject}, stock, targets, options, context));

@@ -80,6 +80,7 @@ Result<Report> report_of(const std::vector<Subject>& subjects, const Stock& stoc
   std::vector<std::string> names;
   for (const Subject& subject : subjects) {
     names.push_back(subject.name);
+    if (subject.profile) report.profile = subject.profile;
     report.measurements.insert(report.measurements.end(), subject.results.begin(), subject.results.end());
     FULCRUM_TRY(const std::vector<Plan> plans, plans_of(subject, stock, targets, options));
     report.plans.insert(report.plans.end(), plans.begin(), plans.end());

@@ -24,24 +24,6 @@ Names shipped_names() {
   return names;
 }
 
-void want(Subject& subject, const model::PlanItem& item, const ops::InputTexts& inputs) {
-  const auto op = ops::find(item.op);
-  if (!op.ok()) return;
-  const auto shape = ops::complete(**op, item.shape);
-  if (!shape.ok()) return;
-  subject.wants.push_back({*op, *shape, inputs});
-  const std::string dim = item.dim.empty() ? growing_dim(**op, item.shape) : item.dim;
-  if (dim.empty()) return;
-  const auto size = static_cast<double>(item.shape.dim(dim));
-  for (const double part : kSmaller) {
-    const double n = std::round(size * part);
-    if (n < 1) continue;
-    // Described inputs may depend on the size; smaller calls take drawn ones.
-    if (const auto smaller = resized(**op, item.shape, dim, n))
-      subject.wants.push_back({*op, *smaller, {}, kCurveSeconds});
-  }
-}
-
 Result<Subject> of_suite(const std::string& name) {
   FULCRUM_TRY(const Suite suite, load_suite(name));
   Subject subject;
@@ -53,7 +35,7 @@ Result<Subject> of_suite(const std::string& name) {
   for (const model::PlanItem& item : subject.input.items) {
     const auto row = std::find_if(suite.rows.begin(), suite.rows.end(),
                                   [&item](const SuiteRow& one) { return one.name == item.name; });
-    want(subject, item, row == suite.rows.end() ? ops::InputTexts{} : row->inputs);
+    add_wants(subject, item, row == suite.rows.end() ? ops::InputTexts{} : row->inputs);
   }
   return subject;
 }
@@ -103,7 +85,31 @@ std::vector<Option> subject_options() {
       {.name = "results",
        .value = "FILE",
        .help = "decide about the CPU rows of a document that `fulcrum bench --json FILE` wrote",
+       .kind = Kind::file},
+      {.name = "profile",
+       .value = "FILE",
+       .help = "decide about a program by its profile: of `fulcrum record`, pprof, the text of `perf script` "
+               "or folded "
+               "stacks (these never say more than `measure first`)",
        .kind = Kind::file}};
+}
+
+void add_wants(Subject& subject, const model::PlanItem& item, const ops::InputTexts& inputs) {
+  const auto op = ops::find(item.op);
+  if (!op.ok()) return;
+  const auto shape = ops::complete(**op, item.shape);
+  if (!shape.ok()) return;
+  subject.wants.push_back({*op, *shape, inputs});
+  const std::string dim = item.dim.empty() ? growing_dim(**op, item.shape) : item.dim;
+  if (dim.empty()) return;
+  const auto size = static_cast<double>(item.shape.dim(dim));
+  for (const double part : kSmaller) {
+    const double n = std::round(size * part);
+    if (n < 1) continue;
+    // Described inputs may depend on the size; smaller calls take drawn ones.
+    if (const auto smaller = resized(**op, item.shape, dim, n))
+      subject.wants.push_back({*op, *smaller, {}, kCurveSeconds});
+  }
 }
 
 std::string growing_dim(const ops::Op& op, const Shape& shape) {
@@ -132,9 +138,17 @@ std::optional<Shape> resized(const ops::Op& op, const Shape& shape, std::string_
 }
 
 Result<Subject> subject_of(const Options& options) {
-  if (options.has("suite") && options.has("results")) {
-    return Error{Code::usage, "--suite and --results exclude each other", "give one of them"};
+  Names given;
+  for (const char* name : {"suite", "results", "profile"}) {
+    if (options.has(name)) given.push_back(fmt::format("--{}", name));
   }
+  if (!options.user_commands().empty()) given.emplace_back("a command");
+  if (given.size() > 1) {
+    return Error{Code::usage, fmt::format("{} and {} exclude each other", given[0], given[1]),
+                 "give one of them"};
+  }
+  // Recorded or read later, when the machine is known (cli/profile/subject.h).
+  if (options.has("profile") || !options.user_commands().empty()) return Subject{};
   if (options.has("results")) return of_results(options.text("results"));
   return of_suite(options.has("suite") ? options.text("suite") : std::string(kDemo));
 }
@@ -151,6 +165,7 @@ Result<std::vector<Plan>> plans_of(const Subject& subject, const Stock& stock,
     }
     if (target != nullptr) input.price_per_hour = target->price;
     plans.push_back(model::plan(model, input));
+    plans.back().notes.insert(plans.back().notes.begin(), subject.notes.begin(), subject.notes.end());
     if (subject.equal_calls)
       plans.back().notes.emplace_back("Nobody said how often each runs: shares are of one call of each.");
     return {};

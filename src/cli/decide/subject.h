@@ -13,15 +13,20 @@ namespace fulcrum::cli {
 struct Subject {
   std::string name;
   model::PlanInput input;
-  std::vector<Want> wants;           // the items themselves, and smaller sizes for their curves
-  bool equal_calls = false;          // nobody said shares: one call of each item
-  std::vector<Measurement> results;  // --results: rows that the file brought
+  std::vector<Want> wants;                // the items themselves, and smaller sizes for their curves
+  bool equal_calls = false;               // nobody said shares: one call of each item
+  std::vector<Measurement> results;       // --results: rows that the file brought
+  std::optional<ProfileSummary> profile;  // a program's: for the page
+  std::vector<std::string> notes;         // for every plan of it
 };
 
-/// The options --suite and --results.
+/// The options --suite, --results and --profile.
 std::vector<Option> subject_options();
 /// What --results or --suite names; neither: the demo, memory-recall.
 Result<Subject> subject_of(const Options& options);
+
+/// What must be measured for an item: its call, and smaller ones for the curve.
+void add_wants(Subject& subject, const model::PlanItem& item, const ops::InputTexts& inputs = {});
 
 /// Plans of the subject, one a target, on what the stock holds.
 Result<std::vector<Plan>> plans_of(const Subject& subject, const Stock& stock,

@@ -78,16 +78,20 @@ Value fused(const Value& a, const Value& b, const Value& c) {
   const Value ab = product(a, b);
   if (ab.doubtful) return ab;
   const double sum = a.value * b.value + c.value;
-  // Products of f32 are exact in fp64, so that an overflow of the product alone shows here.
-  if (std::isfinite(sum) && std::abs(a.value * b.value) + ab.error > kLargest) return doubt();
+  // A product that leaves the range of f32 on its own does no harm when fused.
+  const double magnitude = std::abs(a.value * b.value);
+  if (std::isfinite(magnitude) && magnitude * (1 + kHalfUlp) + ab.error > kLargest) return doubt();
   if (!std::isfinite(sum)) return exact(sum);
-  const double product_error = std::max(kHalfUlp * std::abs(a.value * b.value), kSmallest);
+  const double product_error = std::max(kHalfUlp * magnitude, kSmallest);
   return rounded(sum, ab.error + c.error + product_error);
 }
 
-Value smaller(const Value& a, const Value& b) {
-  if (std::isnan(a.value) || std::isnan(b.value)) return exact(std::nan(""));
-  return Value{std::min(a.value, b.value), std::max(a.error, b.error)};
+/// The smaller or the larger of two; of equal ones the second, since kernels tell 0 from -0 that way and a division may
+/// show it.
+Value chosen(const Value& r, const Value& a, bool smaller) {
+  if (std::isnan(r.value) || std::isnan(a.value)) return exact(std::nan(""));
+  const bool first = smaller ? r.value < a.value : r.value > a.value;
+  return Value{first ? r.value : a.value, std::max(r.error, a.error)};
 }
 
 /// A continuous function of one value: its own bound, and how far it moves over the interval. Monotone but for one
@@ -128,8 +132,8 @@ Value clipped(const Value& a, double lo, double hi) {
 }
 
 Value leaky(const Value& a, float al) {
-  if (!(a.low() <= 0)) return a;  // NaN too
-  if (al == 0) return Value{std::max(a.value, 0.0), a.error};
+  if (!(a.low() <= 0)) return a;                                  // NaN too
+  if (al == 0) return Value{a.value > 0 ? a.value : 0, a.error};  // never -0
   if (a.error == 0) return exact(static_cast<float>(al * a.value));
   return rounded(a.value > 0 ? a.value : al * a.value, a.error);
 }
@@ -176,9 +180,9 @@ Value stepped(TapeCode code, const Value& r, const Value& a, const Value& b, flo
     case TapeCode::divide_by:
       return quotient(a, r);
     case TapeCode::minimum:
-      return smaller(r, a);
+      return chosen(r, a, true);
     case TapeCode::maximum:
-      return negated(smaller(negated(r), negated(a)));
+      return chosen(r, a, false);
     case TapeCode::fma:
       return fused(r, a, b);
     case TapeCode::fma_onto:

@@ -49,6 +49,8 @@ constexpr Named kNamed[] = {
     {"split_2_16_4_1_4", {.tiles = 2, .step = 16, .row_warps = 4, .key_warps = 1, .cluster = 4}},
     {"split_2_16_2_4_4", {.tiles = 2, .step = 16, .row_warps = 2, .key_warps = 4, .cluster = 4}},
     {"split_2_16_2_4_2", {.tiles = 2, .step = 16, .row_warps = 2, .key_warps = 4, .cluster = 2}},
+    {"split_1_64_8_1_4", {.tiles = 1, .step = 64, .row_warps = 8, .key_warps = 1, .cluster = 4}},
+    {"split_1_64_4_2_2", {.tiles = 1, .step = 64, .row_warps = 4, .key_warps = 2, .cluster = 2}},
     {"split_2_16_2_2_4", {.tiles = 2, .step = 16, .row_warps = 2, .key_warps = 2, .cluster = 4}}};
 
 int has_named(const fulcrum_args* args) { return args->dim[4] == 64; }

@@ -24,9 +24,9 @@ void place_operands(const fulcrum_args& a, ops::Tape& tape) {
   }
 }
 
-template <class Pack, int kItems, int kCtasPerSm>
+template <template <class, int, int> class Kind, class Pack, int kItems, int kCtasPerSm>
 fulcrum_status launch_tape(const TapeCall& call, const Span& span, void* stream, int64_t count) {
-  const auto kernel = interpret<Pack, kItems, kMapThreads, kCtasPerSm>;
+  const auto kernel = interpret<Kind, Pack, kItems, kMapThreads, kCtasPerSm>;
   constexpr size_t kSlotBytes = sizeof(Pack) * kItems * kMapThreads, kDeclared = 48 << 10;
   const size_t bytes = kSlotBytes * static_cast<size_t>(call.tape.leaves + call.tape.temporaries);
   if (bytes > kDeclared) {
@@ -40,7 +40,7 @@ fulcrum_status launch_tape(const TapeCall& call, const Span& span, void* stream,
 }
 
 /// kItems vectors a thread.
-template <int kItems, int kCtasPerSm>
+template <template <class, int, int> class Kind, int kItems, int kCtasPerSm>
 fulcrum_status run(const fulcrum_args* a, void* stream, int64_t count) {
   const int64_t n = a->dim[0];
   if (n == 0) return done();
@@ -52,16 +52,18 @@ fulcrum_status run(const fulcrum_args* a, void* stream, int64_t count) {
     call.operands.in[leaf] = leaf < call.tape.leaves ? a->in<float>(leaf) : call.operands.out;
   }
   const int common = common_head(call.operands);
-  if (common < 0) return launch_tape<float, 4 * kItems, kCtasPerSm>(call, Span{n, 0, 0}, stream, count);
-  return launch_tape<float4, kItems, kCtasPerSm>(call, span_of(n, common), stream, count);
+  if (common < 0) return launch_tape<Kind, float, 4 * kItems, kCtasPerSm>(call, Span{n, 0, 0}, stream, count);
+  return launch_tape<Kind, float4, kItems, kCtasPerSm>(call, span_of(n, common), stream, count);
 }
 
 }  // namespace
 
 std::span<const fulcrum_kernel> expression() {
   static const fulcrum_kernel kernels[] = {
-      fulcrum_kernel{.variant = "default", .level = 1, .isa = isa, .run = run<2, 4>},
-      fulcrum_kernel{.variant = "tile1", .level = 1, .isa = isa, .run = run<1, 6>},
+      fulcrum_kernel{.variant = "default", .level = 1, .isa = isa, .run = run<Work, 2, 5>},
+      fulcrum_kernel{.variant = "tile1", .level = 1, .isa = isa, .run = run<Work, 1, 6>},
+      fulcrum_kernel{.variant = "late", .level = 1, .isa = isa, .run = run<LateWork, 2, 4>},
+      fulcrum_kernel{.variant = "late_tile1", .level = 1, .isa = isa, .run = run<LateWork, 1, 6>},
   };
   return kernels;
 }

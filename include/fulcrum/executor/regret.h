@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What deciding costs: held-out calls timed in every way, and the chosen way against the best one. See
+// docs/executing.md.
+#pragma once
+
+#include <fulcrum/core.h>
+
+namespace fulcrum::executor {
+
+struct Options;
+
+/// Times over the oracle's: 1 is perfect.
+struct RegretScore {
+  int points = 0, in_band = 0;
+  double mean = 1, low = 1, high = 1;  // interval of the mean at 95 %
+  double p95 = 1, p95_band = 1, max = 1;
+};
+
+struct RegretConfig {
+  int points = 320;  // half of them where the answer is about to change
+  int rounds = 10;   // of each; the oracle is picked on half of them and scored on the others
+  double budget_seconds = 120;
+  std::uint64_t seed = 20260131;
+  std::vector<std::string> ops;  // empty: all that were calibrated
+  std::function<bool()> interrupted;
+  std::function<void(int done, int total, double mean)> progress;
+};
+
+struct RegretRow {
+  std::string op, shape, residency;  // "host" or "resident"
+  std::string chosen, oracle, tier;
+  bool in_band = false;  // another class of candidates is predicted within a factor of two
+  double regret = 1, chosen_seconds = 0, oracle_seconds = 0, overhead_seconds = 0;
+};
+
+struct RegretReport {
+  std::string machine, table, measured_utc;
+  RegretScore executor;
+  struct Baseline {
+    std::string name, meaning;
+    RegretScore score;
+  };
+  std::vector<Baseline> baselines;
+  std::vector<std::pair<std::string, int>> classes;  // of the oracle: "one thread", "threads", "device"
+  std::vector<RegretRow> rows;                       // as measured
+  double seconds = 0;
+  bool complete = true;  // false: the budget ended it before all points were measured
+};
+
+/// Decides by the table that `options` loads, without learning.
+Result<RegretReport> measure_regret(const Options& options, const RegretConfig& config);
+Json to_json(const RegretReport& report);  // fulcrum.regret/1
+
+}  // namespace fulcrum::executor

@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A profile as the subject of a plan: its rows with what is known of them, and why some of them will stay where they
+// are.
+#pragma once
+
+#include "cli/decide/subject.h"
+#include "cli/profile/rows.h"
+
+namespace fulcrum::cli {
+
+/// What --profile names, or the command after `--`, recorded now. `stock` was opened before, so that the machine is
+/// measured already when the program ends.
+Result<Subject> subject_of_profile(const Options& options, const Stock& stock, Context& context);
+/// The same from a profile that is there. `gpu` may be null.
+Subject subject_of(const CpuProfile& profile, const Machine& host, const GpuCeilings* gpu);
+
+}  // namespace fulcrum::cli

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// See regret.h.
+#include "executor/regret.h"
+
+#include <fulcrum/stats.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace fulcrum::executor {
+namespace {
+
+constexpr double kNone = INFINITY;
+
+// Median of the rounds of one parity; of all for parity -1.
+double median_of(std::span<const double> rounds, int parity) {
+  if (rounds.empty()) return kNone;
+  if (rounds.size() == 1) return rounds[0];
+  std::vector<double> half;
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    if (parity < 0 || static_cast<int>(i % 2) == parity) half.push_back(rounds[i]);
+  }
+  return stats::median(half);
+}
+
+int fastest(const RegretTrial& trial, int parity) {
+  int best = -1;
+  double least = kNone;
+  for (std::size_t way = 0; way < trial.seconds.size(); ++way) {
+    const double seconds = median_of(trial.seconds[way], parity);
+    if (seconds >= least) continue;
+    least = seconds;
+    best = static_cast<int>(way);
+  }
+  return best;
+}
+
+// Both halves in turn; 0: the way has no times.
+double regret_of(const RegretTrial& trial, int way, double overhead) {
+  if (way < 0 || trial.seconds[static_cast<std::size_t>(way)].empty()) return 0;
+  double sum = 0;
+  for (const int parity : {0, 1}) {
+    const int oracle = fastest(trial, parity);
+    const double best = median_of(trial.seconds[static_cast<std::size_t>(oracle)], 1 - parity);
+    const double own = median_of(trial.seconds[static_cast<std::size_t>(way)], 1 - parity);
+    sum += (own + overhead) / best;
+  }
+  return sum / 2;
+}
+
+}  // namespace
+
+RegretResult score(const RegretTrial& trial) {
+  RegretResult result;
+  result.oracle = fastest(trial, -1);
+  if (result.oracle < 0) return result;
+  result.regret = regret_of(trial, trial.chosen, trial.overhead_seconds);
+  result.oracle_seconds = median_of(trial.seconds[static_cast<std::size_t>(result.oracle)], -1);
+  if (trial.chosen >= 0)
+    result.chosen_seconds = median_of(trial.seconds[static_cast<std::size_t>(trial.chosen)], -1);
+  for (const int way : trial.rules) result.rules.push_back(regret_of(trial, way, 0));
+  return result;
+}
+
+RegretScore summarise(std::span<const double> regrets, const std::vector<bool>& in_band) {
+  std::vector<double> all, band;
+  for (std::size_t i = 0; i < regrets.size(); ++i) {
+    if (regrets[i] <= 0) continue;
+    all.push_back(regrets[i]);
+    if (in_band[i]) band.push_back(regrets[i]);
+  }
+  RegretScore score{.points = static_cast<int>(all.size()), .in_band = static_cast<int>(band.size())};
+  if (all.empty()) return score;
+  score.mean = stats::mean(all);
+  score.p95 = stats::quantile(all, 0.95);
+  score.p95_band = band.empty() ? score.p95 : stats::quantile(band, 0.95);
+  score.max = *std::max_element(all.begin(), all.end());
+  stats::Clusters points(1);
+  for (const double regret : all) points[0].push_back({regret});
+  const auto interval = stats::bootstrap(points, stats::mean, {.resamples = 2000});
+  score.low = interval.low;
+  score.high = interval.high;
+  return score;
+}
+
+double PowerLaw::seconds(double size) const { return std::exp(log_factor + exponent * std::log(size)); }
+
+std::optional<PowerLaw> fit_power_law(std::span<const std::pair<double, double>> size_and_seconds) {
+  std::vector<double> x, y;
+  for (const auto& [size, seconds] : size_and_seconds) {
+    x.push_back(std::log(size));
+    y.push_back(std::log(seconds));
+  }
+  if (x.size() < 2 || *std::max_element(x.begin(), x.end()) <= *std::min_element(x.begin(), x.end()))
+    return {};
+  const stats::Affine line = stats::fit_affine(x, y);
+  return PowerLaw{line.intercept(), line.slope};
+}
+
+namespace {
+
+Json score_json(const RegretScore& score) {
+  return Json{{"points", score.points}, {"in_band", score.in_band},   {"mean", score.mean},
+              {"ci_low", score.low},    {"ci_high", score.high},      {"level", 0.95},
+              {"p95", score.p95},       {"p95_band", score.p95_band}, {"max", score.max}};
+}
+
+}  // namespace
+
+Json to_json(const RegretReport& report) {
+  Json baselines = Json::array(), classes = Json::object(), rows = Json::array();
+  for (const RegretReport::Baseline& baseline : report.baselines) {
+    Json entry = score_json(baseline.score);
+    entry["name"] = baseline.name;
+    entry["meaning"] = baseline.meaning;
+    baselines.push_back(std::move(entry));
+  }
+  for (const auto& [name, count] : report.classes) classes[name] = count;
+  for (const RegretRow& row : report.rows) {
+    rows.push_back(Json{{"op", row.op},
+                        {"shape", row.shape},
+                        {"residency", row.residency},
+                        {"chosen", row.chosen},
+                        {"oracle", row.oracle},
+                        {"tier", row.tier},
+                        {"in_band", row.in_band},
+                        {"regret", row.regret},
+                        {"chosen_seconds", row.chosen_seconds},
+                        {"oracle_seconds", row.oracle_seconds},
+                        {"overhead_seconds", row.overhead_seconds}});
+  }
+  return Json{{"schema", "fulcrum.regret/1"},
+              {"machine", report.machine},
+              {"table", report.table},
+              {"measured_utc", report.measured_utc},
+              {"written_by", std::string("fulcrum ") + std::string(build_info().version) + " (" +
+                                 std::string(build_info().commit) + ")"},
+              {"seconds", report.seconds},
+              {"complete", report.complete},
+              {"executor", score_json(report.executor)},
+              {"baselines", baselines},
+              {"classes_of_the_oracle", classes},
+              {"rows", rows}};
+}
+
+}  // namespace fulcrum::executor

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Scoring of decisions from times alone. The oracle is picked on half of the rounds and scored, like the choice, on the
+// other half; then the halves swap: the least of several noisy medians would be too low, and every choice too bad.
+#pragma once
+
+#include <fulcrum/executor/regret.h>
+
+#include <span>
+#include <vector>
+
+namespace fulcrum::executor {
+
+/// One call, timed in every way that can do it.
+struct RegretTrial {
+  std::vector<std::vector<double>> seconds;  // by way, then by round; no times: cannot do it
+  int chosen = -1;
+  double overhead_seconds = 0;  // of choosing
+  bool in_band = false;
+  std::vector<int> rules;  // what each baseline would take; -1: nothing
+};
+
+struct RegretResult {
+  double regret = 1;
+  int oracle = -1;  // of all rounds
+  double chosen_seconds = 0, oracle_seconds = 0;
+  std::vector<double> rules;  // regret of each baseline; 0: it has no answer
+};
+/// Ways with a single time count with it in both halves.
+RegretResult score(const RegretTrial& trial);
+
+/// `in_band` by regret. Regrets of 0 are left out.
+RegretScore summarise(std::span<const double> regrets, const std::vector<bool>& in_band);
+
+/// seconds = exp(a) * size^b through all times of a way; none below two sizes.
+struct PowerLaw {
+  double log_factor = 0, exponent = 1;
+  double seconds(double size) const;
+};
+std::optional<PowerLaw> fit_power_law(std::span<const std::pair<double, double>> size_and_seconds);
+
+}  // namespace fulcrum::executor

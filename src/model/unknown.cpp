@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bounds for code that is no op, from its instruction mix: the ratio of two roofs at one arithmetic intensity. Bytes
+// are those of loads and stores, so caches make the memory roof of the CPU too low and the gain too kind: the interval
+// reaches from the bound to ten times its seconds.
+#include <fmt/format.h>
+#include <fulcrum/model.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace fulcrum::model {
+namespace {
+
+constexpr double kDoubt = 10;   // the bound may be missed by so much
+constexpr double kTypical = 2;  // kernels that nobody tuned reach half of their roof
+constexpr double kStridedRate = 0.5, kGatherRate = 0.25;  // of the streaming rate, assumed
+
+double best_of(const std::map<std::string, Quantity>& rates) {
+  double best = 0;
+  for (const auto& [name, rate] : rates) best = std::max(best, rate.value);
+  return best;
+}
+
+double flops_of_width(const CpuCeilings& cpu, double bits) {
+  const auto& rates = cpu.flops_one_thread;
+  const auto of = [&rates](const char* isa) {
+    const auto found = rates.find(isa);
+    return found == rates.end() ? 0.0 : found->second.value;
+  };
+  const double scalar = of("scalar"), widest = best_of(rates);
+  if (scalar <= 0) return widest;
+  // 32 bits are one lane; wider work reaches its part of the widest unit.
+  return std::clamp(scalar * bits / 32, scalar, std::max(scalar, widest));
+}
+
+double rate_of(const std::map<std::string, Quantity>& rates) {
+  for (const char* name : {"triad", "copy", "read"}) {
+    if (const auto found = rates.find(name); found != rates.end()) return found->second.value;
+  }
+  return best_of(rates);
+}
+
+/// Work units a second under both roofs: flops where there are any, else bytes.
+double roof(double flops, double bytes_per_second, const UnknownCode& code) {
+  if (code.flops_per_byte <= 0) return code.moves_bytes ? bytes_per_second : 0;
+  if (!code.moves_bytes) return flops;
+  return std::min(flops, code.flops_per_byte * bytes_per_second);
+}
+
+Prediction bound(const UnknownCode& code, double now_rate, double then_rate, const char* where) {
+  Prediction p;
+  p.where = where;
+  p.grade = Grade::c;
+  if (!(now_rate > 0) || !(then_rate > 0)) {
+    p.missing = "its instructions say nothing about memory or arithmetic";
+    return p;
+  }
+  const double ratio = now_rate / then_rate;
+  p.seconds = code.seconds * ratio * kTypical;
+  p.low = code.low * ratio;
+  p.high = code.high * ratio * kDoubt;
+  return p;
+}
+
+}  // namespace
+
+Bounds bounds_of(const UnknownCode& code, const Machine& host, const GpuCeilings* gpu) {
+  Bounds out;
+  const double pattern = code.access == "gather" ? kGatherRate : code.access == "strided" ? kStridedRate : 1;
+  const MemoryLevel* memory = host.cpu.levels.empty() ? nullptr : &host.cpu.levels.back();
+  const double one = memory ? rate_of(memory->one_thread) : 0,
+               all = memory ? rate_of(memory->all_threads) : 0;
+  const double threads = std::clamp(code.threads, 1.0, std::max(1.0, static_cast<double>(host.cpu.threads)));
+  const double flops_now = flops_of_width(host.cpu, code.vector_bits) * threads;
+  const double bytes_now = std::min(one * threads, std::max(one, all));
+  const double now_rate = roof(flops_now, bytes_now, code);
+
+  out.now.where = "cpu";
+  out.now.way = "as recorded";
+  out.now.grade = Grade::a;
+  out.now.seconds = code.seconds;
+  out.now.low = code.low;
+  out.now.high = code.high;
+  out.now.bound =
+      code.flops_per_byte > 0 && flops_now <= code.flops_per_byte * bytes_now ? "compute" : "memory";
+
+  out.cpu = bound(code, now_rate, roof(best_of(host.cpu.flops_all_threads), std::max(one, all), code), "cpu");
+  out.cpu.way = fmt::format("{} threads, SIMD: a bound", host.cpu.threads);
+  // What runs at its roof already cannot gain by it.
+  if (out.cpu.valid()) {
+    out.cpu.seconds = std::min(out.cpu.seconds, code.seconds);
+    out.cpu.high = std::max(out.cpu.high, out.cpu.seconds);
+    out.cpu.low = std::min(out.cpu.low, out.cpu.seconds);
+  }
+  out.gpu.where = "gpu";
+  out.gpu.missing = "no GPU profile";
+  if (gpu == nullptr) return out;
+  const auto peak = gpu->flops.find("fp32");
+  const auto hbm = gpu->rates.find("hbm_copy") != gpu->rates.end() ? gpu->rates.find("hbm_copy")
+                                                                   : gpu->rates.find("hbm_read");
+  const double gpu_flops = peak == gpu->flops.end() ? 0 : peak->second.value;
+  const double gpu_bytes = hbm == gpu->rates.end() ? 0 : hbm->second.value * pattern;
+  out.gpu = bound(code, now_rate, roof(gpu_flops, gpu_bytes, code), "gpu");
+  out.gpu.regime = Regime::resident;
+  out.gpu.way = "a bound";
+  if (!out.gpu.valid() || !(code.touched_bytes > 0)) return out;
+  double link = 0;
+  for (const char* table : {"pinned_h2d", "pinned_d2h"}) {
+    const auto found = gpu->link.find(table);
+    if (found == gpu->link.end()) continue;
+    link += link_seconds(found->second, code.touched_bytes).value_or(0);
+  }
+  out.gpu.regime = Regime::roundtrip;
+  out.gpu.seconds += link;
+  out.gpu.low += link;
+  out.gpu.high += link;
+  out.gpu.terms = {{"kernel", out.gpu.seconds - link, "ratio of roofs", true},
+                   {"in", link, human_bytes(code.touched_bytes) + " touched, once each way", true}};
+  return out;
+}
+
+}  // namespace fulcrum::model

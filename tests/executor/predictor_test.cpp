@@ -1,0 +1,211 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Predictions from few points: curves, closed forms, what is left over; all from made-up times.
+#include "executor/predictor.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "executor/candidates.h"
+#include "executor/choose.h"
+#include "executor/least_squares.h"
+#include "executor/residual.h"
+#include "executor/shapes.h"
+
+namespace fulcrum::executor {
+namespace {
+
+const ops::Op& op_named(std::string_view name) { return *ops::find(name).value(); }
+
+Args args_of(const ops::Op& op, std::string_view shape) {
+  return ops::resolve(op, ops::complete(op, parse_shape(shape).value()).value()).value();
+}
+
+double at(const Curve& curve, double size) { return std::exp(curve.at(size, std::log2(size)).log_seconds); }
+
+TEST(Curve, IsAPowerLawBetweenNeighboursAndALineBeyondTheEnds) {
+  const Curve curve({{100, 1e-6}, {400, 4e-6}, {1600, 32e-6}});
+  EXPECT_NEAR(at(curve, 200), 2e-6, 1e-12);
+  EXPECT_NEAR(at(curve, 800), std::sqrt(4e-6 * 32e-6), 1e-12);
+  EXPECT_NEAR(at(curve, 3200), 32e-6 + 1600 * (28e-6 / 1200), 1e-12);
+  EXPECT_NEAR(at(curve, 50), 1e-6 - 50 * (3e-6 / 300), 1e-12);
+  EXPECT_NEAR(at(curve, 1), 0.2e-6, 1e-12) << "a call is never free";
+  EXPECT_EQ(curve.at(800, std::log2(800)).beyond_octaves, 0);
+  EXPECT_NEAR(curve.at(3200, std::log2(3200)).beyond_octaves, 1, 1e-9);
+}
+
+TEST(Curve, TakesTheMeanOfTimesOfOneSize) {
+  const Curve curve({{100, 1e-6}, {100, 4e-6}, {200, 8e-6}});
+  EXPECT_EQ(curve.size(), 2u);
+  EXPECT_NEAR(at(curve, 100), 2e-6, 1e-12);
+}
+
+TEST(LeastSquares, FindsWeightsAndNeverANegativeOne) {
+  Matrix a(4, 3);
+  std::vector<double> b(4);
+  for (std::size_t r = 0; r < 4; ++r) {
+    const double x = static_cast<double>(r + 1);
+    a(r, 0) = 1;
+    a(r, 1) = x;
+    a(r, 2) = -x * x;  // would want a negative weight for nothing
+    b[r] = 2 + 3 * x;
+  }
+  const auto weights = least_squares_nonnegative(a, b);
+  EXPECT_NEAR(weights[0], 2, 0.05);
+  EXPECT_NEAR(weights[1], 3, 0.05);
+  EXPECT_GE(weights[2], 0);
+}
+
+TEST(LeastSquares, InvertsWhatIsPositiveAndRefusesTheRest) {
+  Matrix a(2, 2);
+  a(0, 0) = 4;
+  a(1, 1) = 2;
+  a(0, 1) = a(1, 0) = 1;
+  const auto inverse = inverse_of_positive(a);
+  ASSERT_TRUE(inverse);
+  EXPECT_NEAR((*inverse)(0, 0) * 4 + (*inverse)(0, 1), 1, 1e-12);
+  EXPECT_NEAR((*inverse)(1, 0) * 4 + (*inverse)(1, 1), 0, 1e-12);
+  a(1, 1) = 0.1;
+  EXPECT_FALSE(inverse_of_positive(a));
+}
+
+TEST(Residual, GoesThroughItsPointsAndFadesAwayFromThem) {
+  std::vector<std::array<float, kMostFeatures>> points(2);
+  points[1][0] = 1;
+  const ResidualBasis basis(points, 1, 1, 1e-6);
+  const std::vector<double> values{0.3, -0.1};
+  const ResidualFit fit = basis.fit(values);
+  const auto value = [&](float x) {
+    return fit.weights[0] * closeness(x * x, 1) + fit.weights[1] * closeness((x - 1) * (x - 1), 1);
+  };
+  EXPECT_NEAR(value(0), 0.3, 1e-3);
+  EXPECT_NEAR(value(1), -0.1, 1e-3);
+  EXPECT_NEAR(value(20), 0, 1e-3);
+}
+
+TEST(Features, CallsOfOneShapeAreAtDistanceZeroAndOthersAreNot) {
+  const ops::Op& op = op_named("matmul");
+  const FeatureMap map(op);
+  const Features a = map.of(args_of(op, "M=64,N=64,K=64")), b = map.of(args_of(op, "M=64,N=64,K=4096"));
+  EXPECT_EQ(distance_squared(a, a.at, map.count()), 0);
+  EXPECT_GT(distance_squared(a, b.at, map.count()), 0.5);
+  EXPECT_FALSE(map.is_line());
+  EXPECT_TRUE(FeatureMap(op_named("gelu")).is_line());
+  EXPECT_TRUE(FeatureMap(op_named("vec_add")).is_line());
+}
+
+/// Times of a made-up machine: a fixed part, arithmetic that small dims slow down, and threads that fork.
+double made_up(const Features& f, const Candidate& candidate) {
+  const double rate = 40e9 * candidate.threads;
+  double flops = f.flops;
+  for (int i = 0; i < f.dims; ++i) flops += f.flops * 8 / f.dim[static_cast<std::size_t>(i)];
+  const double fork = candidate.threads > 1 ? 4e-6 : 0;
+  return 2e-7 + fork + flops / rate + f.bytes / 20e9;
+}
+
+OpPoints points_of(const ops::Op& op, std::span<const Candidate> candidates, int count) {
+  const FeatureMap map(op);
+  ShapeSource source(op, 3);
+  OpPoints points;
+  for (int i = 0; i < count; ++i) {
+    const auto args = source.draw(1e-6, 1e-3);
+    if (!args) continue;
+    Point point{.args = *args};
+    for (const Candidate& candidate : candidates)
+      point.samples.push_back(Sample{.seconds = made_up(map.of(*args), candidate)});
+    points.points.push_back(point);
+  }
+  return points;
+}
+
+TEST(Predictor, KnowsShapesItHasNotSeen) {
+  const ops::Op& op = op_named("matmul");
+  const auto candidates = candidates_of(op, nullptr);
+  const FeatureMap map(op);
+  const Predictor predictor(map, candidates, points_of(op, candidates, 24), Caches{});
+  ShapeSource source(op, 99);
+  double worst = 0;
+  for (int i = 0; i < 50; ++i) {
+    const auto args = source.draw(1e-6, 1e-3);
+    ASSERT_TRUE(args);
+    const Features f = map.of(*args);
+    Estimates out;
+    predictor.predict(f, 0b111, out);
+    for (std::size_t c = 0; c < 3; ++c)
+      worst = std::max(
+          worst, std::abs(static_cast<double>(out.log_seconds[c]) - std::log(made_up(f, candidates[c]))));
+  }
+  EXPECT_LT(worst, 0.15);
+}
+
+TEST(Predictor, DoubtsWhatIsFarFromItsPoints) {
+  const ops::Op& op = op_named("matmul");
+  const auto candidates = candidates_of(op, nullptr);
+  const FeatureMap map(op);
+  OpPoints points = points_of(op, candidates, 24);
+  points.grade = Grade::b;
+  const Predictor predictor(map, candidates, points, Caches{});
+  Estimates near, far;
+  predictor.predict(map.of(points.points[0].args), 1, near);
+  predictor.predict(map.of(args_of(op, "M=100000,N=100000,K=100000")), 1, far);
+  EXPECT_EQ(near.grade, Grade::b);
+  EXPECT_EQ(far.grade, Grade::c);
+  EXPECT_GT(far.sigma[0], near.sigma[0]);
+}
+
+TEST(Predictor, ACandidateWithOneTimeFollowsItsSibling) {
+  const ops::Op& op = op_named("relu");
+  const auto candidates = candidates_of(op, nullptr);
+  ASSERT_GE(candidates.size(), 2u);
+  const FeatureMap map(op);
+  OpPoints points = points_of(op, candidates, 12);
+  for (std::size_t i = 0; i < points.points.size(); ++i) {
+    auto& samples = points.points[i].samples;
+    samples[1].seconds = i == 5 ? 3 * samples[0].seconds : 0;
+  }
+  const Predictor predictor(map, candidates, points, Caches{});
+  Estimates out;
+  predictor.predict(map.of(args_of(op, "n=300000")), 0b11, out);
+  EXPECT_NEAR(out.log_seconds[1] - out.log_seconds[0], std::log(3), 1e-3);
+  EXPECT_GT(out.sigma[1], out.sigma[0]);
+}
+
+TEST(Pick, TakesTheCheapestAndBreaksTiesForFewerThreads) {
+  Estimates costs;
+  costs.grade = Grade::b;
+  costs.sigma.fill(0.05F);
+  const std::vector<int> order{2, 0, 1};
+  costs.log_seconds[0] = 1.00F;
+  costs.log_seconds[1] = 1.50F;
+  costs.log_seconds[2] = 1.01F;
+  EXPECT_EQ(pick(costs, 0b111, order).best, 2) << "as cheap within the doubt, and preferred";
+  EXPECT_EQ(pick(costs, 0b111, order).runner_up, 0);
+  costs.log_seconds[2] = 1.06F;
+  EXPECT_EQ(pick(costs, 0b111, order).best, 0) << "a few per cent are no tie when times were measured";
+  costs.grade = Grade::c;
+  costs.sigma.fill(0.5F);
+  EXPECT_EQ(pick(costs, 0b111, order).best, 2) << "of an assumed machine they are";
+  EXPECT_EQ(pick(costs, 0b010, order).runner_up, -1);
+  EXPECT_EQ(pick(costs, 0, order).best, -1);
+}
+
+TEST(Shapes, AreDrawnAsTheOpAllowsThemAndNearTheWantedWork) {
+  for (const ops::Op* op : ops::all()) {
+    if (op->is_probe() || op->needs_prepared) continue;
+    ShapeSource source(*op, 5);
+    int drawn = 0;
+    for (int i = 0; i < 20; ++i) {
+      const auto args = source.draw(1e-6, 1e-3);
+      if (!args) continue;
+      ++drawn;
+      EXPECT_TRUE(ops::check_args(*op, *args).ok()) << op->name;
+      EXPECT_LT(nominal_seconds(*op, *args), 2e-2) << op->name << " " << ops::shape_of(*op, *args).text();
+    }
+    EXPECT_GE(drawn, 15) << op->name;
+  }
+}
+
+}  // namespace
+}  // namespace fulcrum::executor

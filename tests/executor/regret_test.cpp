@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Scoring of decisions, from given times.
+#include "executor/regret.h"
+
+#include <fulcrum/stats.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace fulcrum::executor {
+namespace {
+
+TEST(Regret, IsTheChosenTimeWithItsOverheadOverTheBest) {
+  RegretTrial trial;
+  trial.seconds = {{2, 2, 2, 2}, {1, 1, 1, 1}, {}};
+  trial.chosen = 0;
+  trial.overhead_seconds = 0.5;
+  trial.rules = {1, 0, 2, -1};
+  const RegretResult result = score(trial);
+  EXPECT_DOUBLE_EQ(result.regret, 2.5);
+  EXPECT_EQ(result.oracle, 1);
+  EXPECT_DOUBLE_EQ(result.chosen_seconds, 2);
+  EXPECT_DOUBLE_EQ(result.oracle_seconds, 1);
+  ASSERT_EQ(result.rules.size(), 4u);
+  EXPECT_DOUBLE_EQ(result.rules[0], 1);
+  EXPECT_DOUBLE_EQ(result.rules[1], 2) << "a rule decides for nothing";
+  EXPECT_EQ(result.rules[2], 0) << "it cannot do the call";
+  EXPECT_EQ(result.rules[3], 0);
+}
+
+TEST(Regret, OfEqualWaysIsOneOnAverageWhateverTheNoise) {
+  stats::Random random(7);
+  std::vector<double> split, naive;
+  for (int point = 0; point < 400; ++point) {
+    RegretTrial trial;
+    trial.chosen = 0;
+    for (int way = 0; way < 6; ++way) {
+      std::vector<double> rounds;
+      for (int round = 0; round < 10; ++round) rounds.push_back(1 + 0.05 * random.uniform());
+      trial.seconds.push_back(rounds);
+    }
+    split.push_back(score(trial).regret);
+    double least = 2;
+    for (const auto& rounds : trial.seconds) least = std::min(least, stats::median(rounds));
+    naive.push_back(stats::median(trial.seconds[0]) / least);
+  }
+  EXPECT_NEAR(stats::mean(split), 1, 0.002);
+  EXPECT_GT(stats::mean(naive), 1.005)
+      << "the least of six medians is too low: that is what the halves are for";
+}
+
+TEST(Regret, AHopelessWayWithOneTimeCountsWithIt) {
+  RegretTrial trial;
+  trial.seconds = {{1, 1, 1, 1}, {9}};
+  trial.chosen = 1;
+  EXPECT_DOUBLE_EQ(score(trial).regret, 9);
+}
+
+TEST(Regret, SummaryHasBandAndWorst) {
+  std::vector<double> regrets;
+  std::vector<bool> band;
+  for (int i = 0; i < 100; ++i) {
+    regrets.push_back(i == 3 ? 2.0 : i % 2 ? 1.1 : 1.0);
+    band.push_back(i % 2);
+  }
+  regrets.push_back(0);  // no answer
+  band.push_back(true);
+  const RegretScore score = summarise(regrets, band);
+  EXPECT_EQ(score.points, 100);
+  EXPECT_EQ(score.in_band, 50);
+  EXPECT_NEAR(score.mean, 1.059, 1e-9);
+  EXPECT_LT(score.low, score.mean);
+  EXPECT_GT(score.high, score.mean);
+  EXPECT_NEAR(score.p95_band, 1.1, 1e-9);
+  EXPECT_EQ(score.max, 2);
+}
+
+TEST(Regret, ThePowerLawGoesThroughAPowerLaw) {
+  std::vector<std::pair<double, double>> points;
+  for (const double size : {10.0, 100.0, 1000.0}) points.emplace_back(size, 3e-9 * size * size);
+  const auto law = fit_power_law(points);
+  ASSERT_TRUE(law);
+  EXPECT_NEAR(law->exponent, 2, 1e-9);
+  EXPECT_NEAR(law->seconds(50), 3e-9 * 2500, 1e-12);
+  EXPECT_FALSE(fit_power_law(std::span(points).first(1)));
+}
+
+TEST(Regret, TheDocumentHasScoresBaselinesAndEveryCall) {
+  RegretReport report;
+  report.executor = {.points = 2, .in_band = 1, .mean = 1.01};
+  report.baselines.push_back({"one thread", "meaning", {.points = 2, .mean = 1.4}});
+  report.classes = {{"threads", 2}};
+  report.rows.resize(2);
+  const Json json = to_json(report);
+  EXPECT_EQ(json["schema"], "fulcrum.regret/1");
+  EXPECT_EQ(json["executor"]["mean"], 1.01);
+  EXPECT_EQ(json["baselines"][0]["name"], "one thread");
+  EXPECT_EQ(json["rows"].size(), 2u);
+  EXPECT_EQ(json["classes_of_the_oracle"]["threads"], 2);
+}
+
+}  // namespace
+}  // namespace fulcrum::executor

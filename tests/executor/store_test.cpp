@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calibrations as files: what is written is read, and what cannot be trusted is said and left out.
+#include "executor/store.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "executor/candidates.h"
+#include "executor/prior.h"
+
+namespace fulcrum::executor {
+namespace {
+
+std::size_t index_of(std::string_view name) {
+  const auto all = ops::all();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i]->name == name) return i;
+  }
+  return all.size();
+}
+
+Stored made_up() {
+  Stored stored;
+  stored.measured_utc = "2026-01-31T12:00:00Z";
+  stored.known.resize(ops::all().size());
+  stored.data.ops.resize(stored.known.size());
+  stored.data.costs.fork_seconds = 4e-6;
+  const ops::Op& op = *ops::find("gelu").value();
+  const auto candidates = candidates_of(op, nullptr);
+  OpPoints& points = stored.data.ops[index_of("gelu")];
+  for (const char* shape : {"n=1000", "n=100000"}) {
+    Point point{.args = ops::resolve(op, ops::complete(op, parse_shape(shape).value()).value()).value()};
+    for (std::size_t c = 0; c < candidates.size(); ++c)
+      point.samples.push_back(
+          Sample{.seconds = 1e-6 * static_cast<double>(c + 1), .plan_seconds = 2e-7, .noise = 0.01});
+    points.points.push_back(point);
+  }
+  stored.known[index_of("gelu")] = true;
+  return stored;
+}
+
+class StoreTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / ("fulcrum-store-" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder_);
+    options_.table_file = folder_ / "table.json";
+    set_log_sink([this](LogLevel level, std::string_view text) {
+      if (level >= LogLevel::warning) said_ += std::string(text) + "\n";
+    });
+  }
+  void TearDown() override {
+    set_log_sink({});
+    std::filesystem::remove_all(folder_);
+  }
+  Json written() const { return json_parse(read_file(*options_.table_file).value(), "table").value(); }
+  void rewrite(const Json& json) const {
+    ASSERT_TRUE(write_file(*options_.table_file, json_text(json)).ok());
+  }
+
+  std::filesystem::path folder_;
+  Options options_;
+  std::string said_;
+};
+
+TEST_F(StoreTest, WhatIsSavedIsLoaded) {
+  ASSERT_TRUE(save_stored(nullptr, options_, made_up()).ok());
+  const auto loaded = load_stored(nullptr, options_);
+  ASSERT_TRUE(loaded);
+  EXPECT_TRUE(loaded->known[index_of("gelu")]);
+  EXPECT_FALSE(loaded->known[index_of("matmul")]);
+  EXPECT_EQ(loaded->data.costs.fork_seconds, 4e-6);
+  const OpPoints& points = loaded->data.ops[index_of("gelu")];
+  ASSERT_EQ(points.points.size(), 2u);
+  EXPECT_EQ(points.points[1].args.dim[0], 100000);
+  EXPECT_EQ(points.points[1].samples[1].seconds, 2e-6);
+  EXPECT_EQ(points.points[1].samples[1].plan_seconds, 2e-7);
+  EXPECT_EQ(points.grade, Grade::b);
+  EXPECT_EQ(said_, "");
+}
+
+TEST_F(StoreTest, NoFileIsNoWarning) {
+  EXPECT_FALSE(load_stored(nullptr, options_));
+  EXPECT_EQ(said_, "");
+}
+
+TEST_F(StoreTest, ACutOffFileIsIgnoredLoudlyAndRenewed) {
+  ASSERT_TRUE(save_stored(nullptr, options_, made_up()).ok());
+  const std::string text = read_file(*options_.table_file).value();
+  ASSERT_TRUE(write_file(*options_.table_file, text.substr(0, text.size() / 2)).ok());
+  EXPECT_FALSE(load_stored(nullptr, options_));
+  EXPECT_NE(said_.find("the calibration cannot be used"), std::string::npos);
+  ASSERT_TRUE(load_table(nullptr, options_).ok()) << "a table there is all the same";
+  ASSERT_TRUE(save_stored(nullptr, options_, made_up()).ok());
+  EXPECT_TRUE(load_stored(nullptr, options_));
+}
+
+TEST_F(StoreTest, AnotherMachinesFileIsForeign) {
+  ASSERT_TRUE(save_stored(nullptr, options_, made_up()).ok());
+  Json json = written();
+  json["key"] = "0123456789abcdef";
+  json["of"] = "a larger machine";
+  rewrite(json);
+  EXPECT_FALSE(load_stored(nullptr, options_));
+  EXPECT_NE(said_.find("a larger machine"), std::string::npos);
+}
+
+TEST_F(StoreTest, EveryWrongFieldIsCorrupt) {
+  ASSERT_TRUE(save_stored(nullptr, options_, made_up()).ok());
+  const Json right = written();
+  const auto broken = [&](const std::function<void(Json&)>& change) {
+    Json json = right;
+    change(json);
+    return !stored_from_json(json, key_of(nullptr), nullptr, "file").ok();
+  };
+  EXPECT_FALSE(broken([](Json&) {}));
+  EXPECT_TRUE(broken([](Json& j) { j["schema"] = "fulcrum.calibration/2"; }));
+  EXPECT_TRUE(broken([](Json& j) { j.erase("costs"); }));
+  EXPECT_TRUE(broken([](Json& j) { j["ops"][0]["points"][0]["seconds"][0] = -1; }));
+  EXPECT_TRUE(broken([](Json& j) { j["ops"][0]["points"][0]["seconds"][0] = "fast"; }));
+  EXPECT_TRUE(broken([](Json& j) { j["ops"][0]["points"][0]["seconds"].push_back(1); }));
+  EXPECT_TRUE(broken([](Json& j) { j["ops"][0]["points"][0]["shape"] = "q=3"; }));
+  EXPECT_TRUE(broken([](Json& j) { j["costs"]["pinned_in"] = {{4096, 1e-5}, {1024, 1e-6}}; }));
+  EXPECT_FALSE(broken([](Json& j) { j["ops"][0]["op"] = "unknown_op"; })) << "an op of another program";
+}
+
+TEST_F(StoreTest, AnOpWhoseKernelsChangedIsOnlyAPrior) {
+  ASSERT_TRUE(save_stored(nullptr, options_, made_up()).ok());
+  Json json = written();
+  json["ops"][0]["kernels"] = "0000000000000000";
+  rewrite(json);
+  const auto loaded = load_stored(nullptr, options_);
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(loaded->data.ops[index_of("gelu")].grade, Grade::c);
+  EXPECT_GT(loaded->data.ops[index_of("gelu")].sigma, 0.1);
+  EXPECT_NE(loaded->data.description.find("have changed"), std::string::npos);
+  Stored other;
+  other.measured_utc = "2026-02-01T00:00:00Z";
+  other.known.resize(ops::all().size());
+  other.data.ops.resize(ops::all().size());
+  ASSERT_TRUE(save_stored(nullptr, options_, other).ok());
+  EXPECT_FALSE(load_stored(nullptr, options_)->known[index_of("gelu")])
+      << "it must not come back as measured";
+}
+
+TEST_F(StoreTest, SavingOneOpKeepsTheOthers) {
+  ASSERT_TRUE(save_stored(nullptr, options_, made_up()).ok());
+  Stored other = made_up();
+  other.known[index_of("gelu")] = false;
+  ASSERT_TRUE(save_stored(nullptr, options_, other).ok());
+  EXPECT_TRUE(load_stored(nullptr, options_)->known[index_of("gelu")]);
+}
+
+TEST_F(StoreTest, TheKeyIsOfTheHardwareAndNotOfTheProgram) {
+  TableKey a{.machine = "epyc-2c", .threads = 2, .device = "NVIDIA H200", .driver = "580.1"};
+  TableKey b = a;
+  EXPECT_EQ(a.hash(), b.hash());
+  b.driver = "590.1";
+  EXPECT_NE(a.hash(), b.hash());
+  b = a;
+  b.threads = 1;
+  EXPECT_NE(a.hash(), b.hash());
+}
+
+TEST(Prior, EveryOpHasPointsForEveryCandidate) {
+  const Prior prior(nullptr);
+  for (const ops::Op* op : ops::all()) {
+    if (op->is_probe()) continue;
+    const auto candidates = candidates_of(*op, nullptr);
+    const OpPoints points = prior.points_of(*op, candidates);
+    EXPECT_GE(points.points.size(), 5u) << op->name;
+    EXPECT_GE(points.grade, Grade::c);
+    EXPECT_GT(points.sigma, 0.2);
+    for (const Point& point : points.points) {
+      for (const Sample& sample : point.samples) EXPECT_GT(sample.seconds, 0) << op->name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fulcrum::executor

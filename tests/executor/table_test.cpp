@@ -1,0 +1,270 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Decisions from a table with made-up times: tiers agree, nothing is allocated, ties and supports() count, guards hold.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <new>
+
+#include "executor/candidates.h"
+#include "executor/op_table.h"
+#include "executor/shapes.h"
+#include "executor/tracker.h"
+
+namespace {
+std::atomic<long> allocations{0};
+}
+
+// Counts what this program allocates, so that a decision can be shown to allocate nothing.
+void* operator new(std::size_t bytes) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* memory = std::malloc(bytes ? bytes : 1)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace fulcrum::executor {
+namespace {
+
+const ops::Op& op_named(std::string_view name) { return *ops::find(name).value(); }
+Args args_of(const ops::Op& op, std::string_view shape) {
+  return ops::resolve(op, ops::complete(op, parse_shape(shape).value()).value()).value();
+}
+int index_of(const ops::Op& op) {
+  const auto all = ops::all();
+  return static_cast<int>(std::find(all.begin(), all.end(), &op) - all.begin());
+}
+
+/// Threads fork for 5 us and are twice as fast; other variants are a tenth slower than "default".
+double made_up(const Features& f, const Candidate& candidate) {
+  const bool plain = candidate.kernel.variant() == "default";
+  const double work = (f.flops / 20e9 + f.bytes / 10e9) * (plain ? 1 : 1.1);
+  return 1e-7 + (candidate.threads > 1 ? 5e-6 + work / 2 : work);
+}
+
+std::shared_ptr<const Table> table_of(Grade grade = Grade::b) {
+  TableData data;
+  data.description = "made up";
+  data.costs.fork_seconds = 5e-6;
+  for (const ops::Op* op : ops::all()) {
+    OpPoints points{.points = {}, .grade = grade, .sigma = 0};
+    const auto candidates = candidates_of(*op, nullptr);
+    if (!op->is_probe() && !op->needs_prepared) {
+      const FeatureMap map(*op);
+      ShapeSource source(*op, 1);
+      for (int i = 0; i < 24; ++i) {
+        const double seconds = 3e-8 * std::pow(1e5, i / 23.0);
+        const auto args = map.is_line() ? source.scaled(source.standard().front(), seconds)
+                                        : source.draw(1e-7, 3e-3).value();
+        Point point{.args = args};
+        for (const Candidate& candidate : candidates)
+          point.samples.push_back(Sample{.seconds = made_up(map.of(args), candidate)});
+        points.points.push_back(point);
+      }
+    }
+    data.ops.push_back(points);
+  }
+  return make_table(nullptr, std::move(data));
+}
+
+const Table& shared_table() {
+  static const auto table = table_of();
+  return *table;
+}
+
+const OpTable& of(std::string_view op) { return *shared_table().of(index_of(op_named(op))); }
+
+TEST(Candidates, PlainCodeStandsBackWhereThereIsVectorisedCode) {
+  for (const ops::Op* op : ops::all()) {
+    const auto candidates = candidates_of(*op, nullptr);
+    EXPECT_LE(candidates.size(), static_cast<std::size_t>(kMostCandidates));
+    for (const Candidate& candidate : candidates) {
+      EXPECT_EQ(candidate.place, Place::host);
+      EXPECT_EQ(candidate.kernel.backend().kind(), "cpu");
+      if (op->name == "matmul") EXPECT_NE(candidate.kernel.backend().name(), "scalar");
+    }
+  }
+}
+
+TEST(Table, SmallCallsStayOnOneThreadAndLargeOnesDoNot) {
+  if (backends::usable_threads() < 2) GTEST_SKIP() << "SKIPPED: one thread";
+  const Tracker tracker;
+  for (const char* name : {"gelu", "matmul", "softmax"}) {
+    const OpTable& table = of(name);
+    const auto candidates = table.candidates();
+    const Mask all = default_mask(table.op(), candidates);
+    ShapeSource source(table.op(), 4);
+    const Args small = source.scaled(source.standard().front(), 1e-6);
+    const Args large = source.scaled(source.standard().front(), 2e-3);
+    EXPECT_EQ(candidates[table.choose(small, {}, all, tracker).candidate].threads, 1) << name;
+    EXPECT_GT(candidates[table.choose(large, {}, all, tracker).candidate].threads, 1) << name;
+  }
+}
+
+TEST(Table, TheSameCallIsSeenTheSecondTimeAndForgottenAfterRenew) {
+  const Tracker tracker;
+  const OpTable& table = of("matmul");
+  const Mask all = default_mask(table.op(), table.candidates());
+  const Args args = args_of(table.op(), "M=37,N=41,K=43");
+  table.renew();
+  const Choice first = table.choose(args, {}, all, tracker);
+  const Choice second = table.choose(args, {}, all, tracker);
+  if (first.tier == Tier::model) EXPECT_EQ(second.tier, Tier::seen);
+  EXPECT_EQ(first.candidate, second.candidate);
+  EXPECT_EQ(first.runner_up, second.runner_up);
+  EXPECT_EQ(first.size_class, second.size_class);
+  EXPECT_NEAR(first.seconds, second.seconds, 1e-6 * first.seconds);
+  table.renew();
+  EXPECT_NE(table.choose(args, {}, all, tracker).tier, Tier::seen);
+}
+
+TEST(Table, TheGridSaysWhatTheModelSays) {
+  const Tracker tracker;
+  int by_grid = 0;
+  for (const char* name : {"gelu", "vec_add", "matmul", "softmax", "conv2d"}) {
+    const OpTable& table = of(name);
+    const Mask all = default_mask(table.op(), table.candidates());
+    ShapeSource source(table.op(), 12345);
+    for (int i = 0; i < 200; ++i) {
+      const auto args = source.draw(1e-7, 1e-2);
+      if (!args) continue;
+      const Choice choice = table.choose(*args, {}, all, tracker);
+      if (choice.tier != Tier::grid) continue;
+      ++by_grid;
+      const auto prices = table.prices(*args, {});
+      double best = INFINITY;
+      for (std::size_t c = 0; c < prices.size(); ++c) {
+        if (all >> c & 1) best = std::min(best, prices[c].seconds);
+      }
+      EXPECT_LT(prices[choice.candidate].seconds, 1.08 * best)
+          << name << " " << ops::shape_of(table.op(), *args).text();
+    }
+  }
+  EXPECT_GT(by_grid, 100) << "a grid that never answers is of no use";
+}
+
+TEST(Table, ADecisionAllocatesNothingInAnyTier) {
+  const Tracker tracker;
+  int tiers = 0;
+  for (const char* name : {"gelu", "matmul", "softmax", "cosine_topk", "conv2d_channels"}) {
+    const OpTable& table = of(name);
+    const Mask all = default_mask(table.op(), table.candidates());
+    ShapeSource source(table.op(), 77);
+    std::vector<Args> calls;
+    for (int i = 0; i < 100; ++i) {
+      if (const auto args = source.draw(1e-7, 1e-2)) calls.push_back(*args);
+    }
+    const long before = allocations.load();
+    for (int lap = 0; lap < 2; ++lap) {
+      for (const Args& args : calls)
+        tiers |= 1 << static_cast<int>(table.choose(args, {}, all, tracker).tier);
+    }
+    for (const Args& args : calls) (void)table.seconds(args, {}, 0);
+    EXPECT_EQ(allocations.load(), before) << name;
+  }
+  EXPECT_EQ(tiers, 1 << 1 | 1 << 2 | 1 << 3) << "seen, grid and model were all in it";
+}
+
+TEST(Table, OnlyAllowedCandidatesAreChosen) {
+  const Tracker tracker;
+  const OpTable& table = of("gelu");
+  const Args args = args_of(table.op(), "n=3000000");
+  for (std::size_t c = 0; c < table.candidates().size(); ++c) {
+    const Choice choice = table.choose(args, {}, Mask{1} << c, tracker);
+    EXPECT_EQ(choice.candidate, c);
+    EXPECT_EQ(choice.runner_up, c) << "there is no other";
+  }
+}
+
+TEST(Table, WhatNoCandidateSupportsHasNoAnswer) {
+  const OpTable& table = of("conv2d_channels");
+  const Tracker tracker;
+  const Args args = args_of(table.op(), "N=1,Cin=3,h=16,w=16,Cout=4,kh=5,kw=5");
+  for (std::size_t c = 0; c < table.candidates().size(); ++c) {
+    const Choice choice = table.choose(args, {}, Mask{1} << c, tracker);
+    const bool can = table.candidates()[c].kernel.supports(args);
+    EXPECT_EQ(choice.candidate, can ? c : 255) << table.candidates()[c].kernel.name();
+  }
+}
+
+TEST(Table, ACorrectionFromTheTrackerChangesTheChoice) {
+  if (backends::usable_threads() < 2) GTEST_SKIP() << "SKIPPED: one thread";
+  Tracker tracker;
+  const OpTable& table = of("matmul");
+  const Mask all = default_mask(table.op(), table.candidates());
+  const Args args = args_of(table.op(), "M=150,N=150,K=150");
+  table.renew();
+  const Choice before = table.choose(args, {}, all, tracker);
+  const Tracker::Cell cell{index_of(table.op()), before.candidate, Traffic{}.residency(), before.size_class,
+                           Place::host};
+  for (int i = 0; i < 40; ++i) tracker.record(cell, before.seconds, 20 * before.seconds);
+  table.renew();
+  EXPECT_NE(table.choose(args, {}, all, tracker).candidate, before.candidate);
+}
+
+TEST(Table, BelowTheGuardTheModelWouldSayTheSame) {
+  const Tracker tracker;
+  for (const char* name : {"gelu", "relu", "vec_add", "dot"}) {
+    const OpTable& table = of(name);
+    const OpTable::Guard guard = table.guard();
+    ASSERT_TRUE(guard.kernel) << name;
+    EXPECT_FALSE(guard.kernel->plan) << name;
+    EXPECT_GT(guard.below, 1000) << name;
+    const Mask all = default_mask(table.op(), table.candidates());
+    for (std::int64_t n = 1; n < guard.below; n = n * 3 / 2 + 1) {
+      const Args args = args_of(table.op(), "n=" + std::to_string(n));
+      const Choice choice = table.choose(args, {}, all, tracker);
+      const auto prices = table.prices(args, {});
+      std::size_t own = 0;
+      while (&table.candidates()[own].kernel.entry() != guard.kernel) ++own;
+      EXPECT_LE(prices[own].seconds, 1.05 * prices[choice.candidate].seconds) << name << " n=" << n;
+    }
+  }
+}
+
+TEST(Table, ThreadsAreNeverPredictedBelowAForkAndTheirShare) {
+  const OpTable& table = of("softmax");
+  ShapeSource source(table.op(), 8);
+  for (int i = 0; i < 100; ++i) {
+    const auto args = source.draw(1e-8, 1e-2);
+    if (!args) continue;
+    const auto prices = table.prices(*args, {});
+    for (std::size_t c = 0; c < prices.size(); ++c) {
+      if (table.candidates()[c].kernel.backend().name() == "threads") EXPECT_GT(prices[c].seconds, 4e-6);
+    }
+  }
+}
+
+TEST(Table, SizeClassesAreOctavesOfTheWork) {
+  EXPECT_EQ(size_class_of(1, 0), 0);
+  EXPECT_EQ(size_class_of(512, 512), 10);
+  EXPECT_EQ(size_class_of(1e300, 0), 63);
+}
+
+TEST(Seen, AnEntryOfAnotherKeyIsNoHit) {
+  Seen seen;
+  const Choice choice{
+      .candidate = 3, .runner_up = 17, .size_class = 21, .seconds = 1.5e-6F, .runner_seconds = 2e-6F};
+  const std::uint64_t key = 0xabcdef0123456789 | 1ULL << 17;
+  Choice found;
+  EXPECT_FALSE(seen.find(key, found));
+  seen.put(key, choice);
+  ASSERT_TRUE(seen.find(key, found));
+  EXPECT_EQ(found.candidate, 3);
+  EXPECT_EQ(found.runner_up, 17);
+  EXPECT_EQ(found.size_class, 21);
+  EXPECT_EQ(found.seconds, 1.5e-6F);
+  EXPECT_FALSE(seen.find(key ^ 1ULL << 40, found)) << "same slot, another call";
+}
+
+TEST(Grid, QuickLogarithmsAreExactAtPowersOfTwo) {
+  for (int power = 0; power < 60; ++power)
+    EXPECT_EQ(quick_log2(std::ldexp(1.0, power)), static_cast<float>(power));
+  EXPECT_NEAR(quick_log2(3), std::log2(3), 0.09);
+}
+
+}  // namespace
+}  // namespace fulcrum::executor
