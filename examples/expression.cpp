@@ -27,7 +27,7 @@ Result<int> run() {
 
   FULCRUM_TRY(const auto why, activation.explain(exec));
   FULCRUM_TRY(const auto values, y.read());
-  const Counters counted = exec.counters();
+  const executor::Counters counted = exec.counters();
   std::printf("y[30] = %.4f, %lld call, by %s\n", static_cast<double>(values[30]),
               static_cast<long long>(counted.calls), why.ways.front().name.c_str());
   return values[30] > 0.5F && counted.calls == 1 ? 0 : 1;

@@ -15,7 +15,7 @@ namespace fulcrum::cli {
 #undef FULCRUM_COMMAND
 
 const std::vector<Command>& commands() {
-  static const std::vector<Command> kList = [] {
+  static const std::vector<Command> list = [] {
     std::vector<Command> built = {
 #define FULCRUM_COMMAND(name) name(),
 #include "cli/commands/list.def"
@@ -31,7 +31,7 @@ const std::vector<Command>& commands() {
     }
     return built;
   }();
-  return kList;
+  return list;
 }
 
 Result<const Command*> find_command(std::string_view name) {

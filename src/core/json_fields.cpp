@@ -61,7 +61,7 @@ void decode(ReadState& state, const Json& json, const std::string& path, Shape& 
   if (!json.is_object()) return state.wrong_type(path, "an object", json);
   shape.fields.clear();
   for (const auto& [key, item] : json.items()) {
-    const std::string item_path = path + "." + key;
+    const std::string item_path = fmt::format("{}.{}", path, key);
     Shape::Value value;
     if (item.is_string()) {
       value = item.get<std::string>();

@@ -182,7 +182,8 @@ void decode(ReadState& state, const Json& json, const std::string& path, T& valu
 template <class T>
 void decode(ReadState& state, const Json& json, const std::string& path, std::optional<T>& value) {
   value.reset();
-  if (!json.is_null()) decode(state, json, path, value.emplace());
+  // Not emplace(): to clang a struct inside a struct that holds it as optional has no default constructor.
+  if (!json.is_null()) decode(state, json, path, value.emplace(T{}));
 }
 template <class T>
 void decode(ReadState& state, const Json& json, const std::string& path, std::vector<T>& values) {
@@ -205,7 +206,8 @@ template <class T>
 void decode(ReadState& state, const Json& json, const std::string& path, std::map<std::string, T>& values) {
   if (!json.is_object()) return state.wrong_type(path, "an object", json);
   values.clear();
-  for (const auto& [key, item] : json.items()) decode(state, item, path + "." + key, values[key]);
+  for (const auto& [key, item] : json.items())
+    decode(state, item, fmt::format("{}.{}", path, key), values[key]);
 }
 
 /// The struct that the document holds, or what is wrong with it and where.

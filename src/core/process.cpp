@@ -98,7 +98,7 @@ std::vector<std::string> child_environment(const ProcessOptions& options) {
     if (std::none_of(options.environment.begin(), options.environment.end(), replaced))
       entries.emplace_back(*entry);
   }
-  for (const auto& [name, value] : options.environment) entries.push_back(name + "=" + value);
+  for (const auto& [name, value] : options.environment) entries.push_back(fmt::format("{}={}", name, value));
   return entries;
 }
 

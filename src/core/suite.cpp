@@ -132,7 +132,8 @@ class KeyChecker {
   template <class T>
   struct Walker<std::map<std::string, T>> {
     static void walk(ReadState& state, const Json& json, const std::string& path) {
-      for (const auto& [key, item] : json.items()) Walker<T>::walk(state, item, path + "." + key);
+      for (const auto& [key, item] : json.items())
+        Walker<T>::walk(state, item, fmt::format("{}.{}", path, key));
     }
   };
   template <class T>
@@ -155,7 +156,7 @@ void check_keys(ReadState& state, const Json& json) {
 
 void check_claims(ReadState& state, const Claims& claims, const std::string& path) {
   for (const auto& [name, claim] : claims) {
-    const std::string here = path + "claims." + name;
+    const std::string here = fmt::format("{}claims.{}", path, name);
     const bool half_a_range = claim.figure.low.has_value() != claim.figure.high.has_value();
     if (claim.figure.empty()) state.fail(here, "has no figure: give value, low and high, values or text");
     if (half_a_range) state.fail(here, "has one end of a range: give both low and high");
@@ -188,7 +189,7 @@ void check_row(ReadState& state, const SuiteRow& row, const std::string& path) {
     check_claims(state, sweep.claims, here);
     for (const auto& [name, claim] : sweep.claims) {
       if (!claim.figure.values.empty() && claim.figure.values.size() != sweep.shapes.size())
-        state.fail(here + "claims." + name + ".values", "must have one number for each shape");
+        state.fail(fmt::format("{}claims.{}.values", here, name), "must have one number for each shape");
     }
   }
 }

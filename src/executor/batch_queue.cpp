@@ -6,29 +6,71 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
+#include <limits>
+#include <system_error>
+#include <tuple>
+
+#include "executor/seen.h"
 
 namespace fulcrum::executor {
 namespace {
 
-constexpr std::size_t kMostGroups = 64;
+constexpr std::size_t kMostGroups = 64, kMostTerms = 16;
 constexpr int kRecommendationBatches = 64;  // the table learns, so its advice is asked for now and then
 constexpr std::chrono::microseconds kLongestNap{
     1000};  // the clock may not be the one that waits are counted in
 
-char kThere = 0;  // stands for an operand that is there, wherever that is
+char somewhere = 0;  // stands for an operand that is there, wherever that is
+
+bool equal_policy(const Policy& a, const Policy& b) {
+  return std::tie(a.precisions, a.throughput, a.strict, a.frozen, a.backend, a.device_bytes, a.shadow_share,
+                  a.explore_credit, a.batch_latency_seconds) ==
+         std::tie(b.precisions, b.throughput, b.strict, b.frozen, b.backend, b.device_bytes, b.shadow_share,
+                  b.explore_credit, b.batch_latency_seconds);
+}
+
+bool equal(const Terms& a, const Terms& b) {
+  const auto same = [](const Terms::Masks& one, const Terms::Masks& other) {
+    return one.first == other.first && one.fallback == other.fallback;
+  };
+  return equal_policy(a.policy, b.policy) &&
+         std::ranges::equal(a.allowed, b.allowed, [&](const auto& one, const auto& other) {
+           return std::ranges::equal(one, other, same);
+         });
+}
 
 }  // namespace
 
 bool BatchQueue::Key::operator==(const Key& other) const {
+  const auto same_bits = [](fulcrum_scalar a, fulcrum_scalar b) { return a.i == b.i; };
   return op == other.op && dtype == other.dtype && terms == other.terms &&
-         std::memcmp(&args, &other.args, sizeof(Args)) == 0;
+         args.prepared == other.args.prepared && std::ranges::equal(args.ptr, other.args.ptr) &&
+         std::ranges::equal(args.dim, other.args.dim) &&
+         std::ranges::equal(args.scalar, other.args.scalar, same_bits);
 }
 
 std::size_t BatchQueue::Hash::operator()(const Key& key) const {
-  const std::string_view bytes(reinterpret_cast<const char*>(&key.args), sizeof(Args));
-  return std::hash<std::string_view>()(bytes) ^ std::hash<const void*>()(key.terms) ^
-         static_cast<std::size_t>(key.op * 8 + static_cast<int>(key.dtype));
+  std::uint64_t hash = mix(static_cast<std::uint64_t>(key.op), static_cast<std::uint64_t>(key.dtype));
+  const auto add = [&hash](const void* pointer) {
+    hash = mix(hash, reinterpret_cast<std::uintptr_t>(pointer));
+  };
+  add(key.terms);
+  add(key.args.prepared);
+  for (const void* pointer : key.args.ptr) add(pointer);
+  for (const std::int64_t dim : key.args.dim) hash = mix(hash, static_cast<std::uint64_t>(dim));
+  for (const fulcrum_scalar& scalar : key.args.scalar) hash = mix(hash, static_cast<std::uint64_t>(scalar.i));
+  return hash;
+}
+
+/// Handles of equal policies share their batches: the first terms that were seen stand for all of them.
+std::shared_ptr<const Terms> BatchQueue::shared_terms(const std::shared_ptr<const Terms>& terms) {
+  const auto same = [&](const std::shared_ptr<const Terms>& known) {
+    return known == terms || equal(*known, *terms);
+  };
+  const auto found = std::find_if(terms_.begin(), terms_.end(), same);
+  if (found != terms_.end()) return *found;
+  if (terms_.size() >= kMostTerms) terms_.erase(terms_.begin());
+  return terms_.emplace_back(terms);
 }
 
 BatchQueue::BatchQueue(AsyncPool& pool, const measure::Clock& clock, BatchHooks hooks, bool timer)
@@ -71,7 +113,7 @@ BatchQueue::Key BatchQueue::key_of(const LaterCall& call) {
   twice.dim[facts.slice_dim] *= 2;
   for (int slot = 0; slot < facts.pointers; ++slot) {
     const bool grows = facts.op->extent(twice, slot) != facts.op->extent(request.args, slot);
-    if (key.args.ptr[slot] && grows) key.args.ptr[slot] = &kThere;
+    if (key.args.ptr[slot] && grows) key.args.ptr[slot] = &somewhere;
   }
   key.args.dim[facts.slice_dim] = 0;
   return key;
@@ -87,10 +129,11 @@ Future BatchQueue::submit(LaterCall call) {
     start(std::move(alone));
     return future;
   }
-  const Key key = key_of(call);
   std::vector<Item> ready;
   {
     const std::lock_guard lock(mutex_);
+    call.terms = shared_terms(call.terms);
+    const Key key = key_of(call);
     if (groups_.size() >= kMostGroups && !groups_.contains(key)) {
       std::erase_if(groups_, [](const auto& entry) { return entry.second.waiting.empty(); });
     }
@@ -105,13 +148,11 @@ Future BatchQueue::submit(LaterCall call) {
     group.units += units;
     group.waiting.push_back(Item{std::move(call), std::move(state)});
     ++waiting_;
-    if (group.units >= group.target_units) {
+    if (group.units >= group.target_units || !timer_runs()) {
       ready.swap(group.waiting);
       waiting_ -= ready.size();
       group.units = 0;
       --group.batches_left;
-    } else if (timer_wanted_ && !timer_.joinable()) {
-      timer_ = std::thread([this] { serve_timer(); });
     }
   }
   if (ready.empty()) {
@@ -120,6 +161,17 @@ Future BatchQueue::submit(LaterCall call) {
     start(std::move(ready));
   }
   return future;
+}
+
+/// False: no thread could be had, so that nobody may be left waiting. With mutex_ held.
+bool BatchQueue::timer_runs() {
+  if (!timer_wanted_ || timer_.joinable()) return true;
+  try {
+    timer_ = std::thread([this] { serve_timer(); });
+  } catch (const std::system_error&) {
+    return false;
+  }
+  return true;
 }
 
 std::vector<std::vector<BatchQueue::Item>> BatchQueue::take_due(double now) {

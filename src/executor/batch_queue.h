@@ -79,12 +79,14 @@ class BatchQueue {
 
   static bool can_batch(const Request& request);
   static Key key_of(const LaterCall& call);
+  std::shared_ptr<const Terms> shared_terms(const std::shared_ptr<const Terms>& terms);
   void start(std::vector<Item> items);
   void run_items(std::vector<Item>& items);
   Status run_together(std::vector<Item>& items);
   std::shared_ptr<Residence> take_staging(std::int64_t bytes);
   void give_staging(std::shared_ptr<Residence> block);
   std::vector<std::vector<Item>> take_due(double now);
+  bool timer_runs();
   void serve_timer();
 
   AsyncPool& pool_;
@@ -94,6 +96,7 @@ class BatchQueue {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::unordered_map<Key, Group, Hash> groups_;
+  std::vector<std::shared_ptr<const Terms>> terms_;
   std::size_t waiting_ = 0;
   bool stopping_ = false;
   std::thread timer_;

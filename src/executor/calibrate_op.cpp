@@ -26,18 +26,20 @@ constexpr int kOtherTypePoints = 10;
 constexpr double kMostAnchorBytes = 16e6;  // making larger inputs takes longer than timing them
 constexpr double kHopeless = 3;
 constexpr std::size_t kNeighbours = 3;
+constexpr float kNear = 0.8F;
 
 double log_ratio(const Sample& a, const Sample& b) { return std::log(a.total() / b.total()); }
 
-int fastest_of(const Point& point) {
+int fastest_of(const Point& point, Mask among) {
   int best = -1;
   for (std::size_t c = 0; c < point.samples.size(); ++c) {
-    if (point.samples[c].seconds > 0 &&
+    if ((among >> c & 1) && point.samples[c].seconds > 0 &&
         (best < 0 || point.samples[c].total() < point.samples[static_cast<std::size_t>(best)].total()))
       best = static_cast<int>(c);
   }
   return best;
 }
+constexpr Mask kAll = ~Mask{0};
 
 }  // namespace
 
@@ -50,27 +52,28 @@ bool OpCalibration::out_of_time() const {
 }
 
 Mask OpCalibration::hopeless(const Args& args, DType dtype) const {
-  if (points_.points.size() < kLeastPoints) return 0;
+  // Along a line a candidate is hopeless at one end and the best at the other.
+  if (map_.is_line() || points_.points.size() < kLeastPoints) return 0;
   const Features f = map_.of(args);
   std::vector<std::pair<float, const Point*>> near;
   for (const Point& point : points_.points) {
-    if (point.dtype == dtype)
-      near.emplace_back(distance_squared(f, map_.of(point.args).at, map_.count()), &point);
+    const float squared = distance_squared(f, map_.of(point.args).at, map_.count());
+    if (point.dtype == dtype && squared < kNear * kNear) near.emplace_back(squared, &point);
   }
-  if (near.size() < kNeighbours) return 0;
-  std::partial_sort(near.begin(), near.begin() + kNeighbours, near.end());
+  std::sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  const Mask on_device = mask_of(candidates_, Place::device);
   Mask mask = 0;
   for (std::size_t c = 0; c < candidates_.size(); ++c) {
-    bool slow = true;
-    for (std::size_t i = 0; i < kNeighbours && slow; ++i) {
-      const Point& point = *near[i].second;
-      const int best = fastest_of(point);
-      // One that was left out before is as hopeless as it was then.
-      slow = best >= 0 && (point.samples[c].seconds <= 0 ||
-                           log_ratio(point.samples[c], point.samples[static_cast<std::size_t>(best)]) >
-                               std::log(kHopeless));
+    const Mask rivals = on_device >> c & 1 ? on_device : ~on_device;
+    std::size_t looked = 0, slow = 0;
+    for (const auto& [distance, point] : near) {
+      if (looked == kNeighbours || point->samples[c].seconds <= 0) continue;
+      const int best = fastest_of(*point, rivals);
+      ++looked;
+      slow +=
+          log_ratio(point->samples[c], point->samples[static_cast<std::size_t>(best)]) > std::log(kHopeless);
     }
-    if (slow) mask |= Mask{1} << c;
+    if (looked == kNeighbours && slow == kNeighbours) mask |= Mask{1} << c;
   }
   return mask;
 }
@@ -115,7 +118,11 @@ std::optional<Point> OpCalibration::measure(const Args& args, DType dtype) {
     owned[c] = std::move(*subject);
     subjects[c] = owned[c].get();
   }
-  const auto times = time_rounds(subjects, RoundsConfig{.hopeless = kHopeless, .clock = tools_->clock});
+  // A device is compared with a device: how data gets there is another question.
+  std::vector<int> groups;
+  for (const Candidate& candidate : candidates_) groups.push_back(candidate.place == Place::device);
+  const auto times =
+      time_rounds(subjects, RoundsConfig{.hopeless = kHopeless, .groups = groups, .clock = tools_->clock});
   Point point{.args = args, .dtype = dtype, .samples = std::vector<Sample>(candidates_.size())};
   bool any = false;
   for (std::size_t c = 0; c < candidates_.size(); ++c) {
@@ -151,7 +158,7 @@ void OpCalibration::run_line() {
     double widest = std::log(1.3), middle = 0;
     for (std::size_t i = 1; i < points_.points.size(); ++i) {
       const Point &a = points_.points[i - 1], &b = points_.points[i];
-      if (fastest_of(a) == fastest_of(b)) continue;
+      if (fastest_of(a, kAll) == fastest_of(b, kAll)) continue;
       const double gap = std::log(nominal_seconds(*op_, b.args) / nominal_seconds(*op_, a.args));
       if (gap <= widest) continue;
       widest = gap;

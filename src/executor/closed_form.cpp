@@ -28,12 +28,13 @@ Runner::Runner(const Candidate& candidate, const Caches& all_caches)
 
 TermValues ClosedForm::terms(const Features& f) const {
   TermValues values{};
-  double flops = f.flops;
   // Threads wait for the one that has the most pieces.
-  if (runner_.split) flops *= std::ceil(f.pieces / runner_.threads) * runner_.threads / f.pieces;
+  const double uneven =
+      runner_.split ? std::ceil(f.pieces / runner_.threads) * runner_.threads / f.pieces - 1 : 0;
   values[0] = 1;
   values[1] = runner_.threads > 1 || runner_.device ? f.phases : 0;
-  values[2] = flops;
+  values[2] = f.flops;
+  values[6] = f.flops * uneven;
   if (runner_.device) {
     const double near = held(f.bytes, runner_.caches.device_bytes);
     values[3] = f.bytes * near;
@@ -47,7 +48,7 @@ TermValues ClosedForm::terms(const Features& f) const {
   }
   for (int i = 0; i < f.dims; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    values[6 + at] = flops / f.dim[at];
+    values[7 + at] = f.flops / f.dim[at];
   }
   return values;
 }

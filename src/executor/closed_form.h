@@ -26,7 +26,7 @@ struct Runner {
   Caches caches;
 };
 
-inline constexpr int kMostTerms = 6 + FULCRUM_SLOTS;
+inline constexpr int kMostTerms = 7 + FULCRUM_SLOTS;
 using TermValues = std::array<double, kMostTerms>;
 
 class ClosedForm {

@@ -404,11 +404,15 @@ Status Engine::run(const Request& request, const Terms& terms) {
     const Failure failure = device_->breaker().failed(candidate.kernel, *last);
     if (terms.policy.strict) return *last;
     say_fallback(request, failure, *last);
-    if (failure == Failure::capacity && run_in_pieces(request, candidate).ok()) {
-      splits_.fetch_add(1, std::memory_order_relaxed);
-      mine.calls.fetch_add(1, std::memory_order_relaxed);
-      mine.on_device.fetch_add(1, std::memory_order_relaxed);
-      return {};
+    if (failure == Failure::capacity) {
+      const Status cut = run_in_pieces(request, candidate);
+      if (cut.ok()) {
+        splits_.fetch_add(1, std::memory_order_relaxed);
+        mine.calls.fetch_add(1, std::memory_order_relaxed);
+        mine.on_device.fetch_add(1, std::memory_order_relaxed);
+        return {};
+      }
+      if (cut.error().code != Code::out_of_memory) device_->breaker().failed(candidate.kernel, cut.error());
     }
     failed |= failure == Failure::configuration || failure == Failure::wrong_result
                   ? Mask{1} << choice.candidate

@@ -32,84 +32,54 @@ struct Compose {
 
 namespace {
 
-/// What eval() works on: the graph, its passes, and the size that all leaves have.
-struct Plan {
-  Graph graph;
-  std::vector<Pass> passes;
-  std::int64_t n = 0;
-};
-
-Result<Plan> plan_of(const Expression& expression) {
-  Plan plan;
-  FULCRUM_TRY(plan.graph, graph_of(expression.node()));
-  FULCRUM_TRY(plan.passes, passes_of(plan.graph));
-  const Buffer<float>* first = nullptr;
-  for (const GraphValue& value : plan.graph.values) {
-    if (!value.leaf) continue;
-    if (!first) first = value.leaf;
-    if (value.leaf->size() != first->size()) {
-      return Error{Code::invalid_shape,
-                   fmt::format("buffers of {} and of {} elements in one expression", first->size(),
-                               value.leaf->size()),
-                   "all buffers of an expression have the same size"};
-    }
-  }
-  plan.n = first ? first->size() : 0;
-  return plan;
-}
-
 /// One pass as a call: arguments and operands. `kept` holds the results of earlier passes by value.
 struct PassCall {
-  const ops::Op* op = nullptr;
   Args args{};
   std::array<Operand, ops::kTapeLeaves + 1> operands{};
 };
 
-Result<PassCall> call_of(const Plan& plan, const Pass& pass, const std::vector<Buffer<float>>& kept,
-                         const Buffer<float>& result) {
+const ops::Op& the_op() {
   static const auto op = ops::find("expression");
-  FULCRUM_ASSERT(op.ok());
-  FULCRUM_TRY(const KnownTape known, known_tape(pass.tape));
+  return (FULCRUM_ASSERT(op.ok()), **op);
+}
+
+PassCall call_of(const ExpressionPlan& plan, std::size_t number, std::span<const Buffer<float>> kept,
+                 const Buffer<float>& result) {
+  const Pass& pass = plan.passes[number];
   PassCall call;
-  call.op = *op;
   call.args.dim[0] = plan.n;
-  call.args.prepared = known.tape;
+  call.args.prepared = plan.tapes[number].tape;
   call.args.scalar[0].i = static_cast<std::int64_t>(ops::Program::custom);
-  call.args.scalar[1].i = known.number;
-  for (int k = 0; k < ops::kTapeParameters; ++k) {
-    call.args.scalar[ops::kTapeFirstParameter + k].f = pass.parameters[static_cast<std::size_t>(k)];
+  call.args.scalar[1].i = plan.tapes[number].number;
+  for (std::size_t k = 0; k < pass.parameters.size(); ++k) {
+    call.args.scalar[ops::kTapeFirstParameter + k].f = pass.parameters[k];
   }
   for (std::size_t leaf = 0; leaf < pass.leaves.size(); ++leaf) {
-    const GraphValue& value = plan.graph.values[static_cast<std::size_t>(pass.leaves[leaf])];
-    call.operands[leaf] =
-        Operand(value.leaf ? *value.leaf : kept[static_cast<std::size_t>(pass.leaves[leaf])]);
+    const auto value = static_cast<std::size_t>(pass.leaves[leaf]);
+    const Buffer<float>* buffer = plan.graph.values[value].leaf;
+    call.operands[leaf] = Operand(buffer ? *buffer : kept[value]);
   }
   call.operands[ops::kTapeResult] = Operand(result);
   return call;
 }
 
-Status check_size(const Plan& plan, const Buffer<float>& result) {
-  if (result.size() == plan.n) return {};
-  return Error{Code::invalid_shape,
-               fmt::format("a result of {} elements for an expression of {}", result.size(), plan.n),
-               "they have the same size"};
-}
-
-Status run(const Executor& executor, const Plan& plan, const Buffer<float>& result) {
-  FULCRUM_CHECK(check_size(plan, result));
-  std::vector<Buffer<float>> kept(plan.passes.size() > 1 ? plan.graph.values.size() : 0);
-  for (const Pass& pass : plan.passes) {
-    const bool last = &pass == &plan.passes.back();
-    if (!last) {
-      Buffer<float>& between = kept[static_cast<std::size_t>(pass.value)];
-      FULCRUM_TRY(between, executor.buffer<float>(plan.n));
-      between.stay_on_device();  // nobody but the passes behind it reads it
-    }
-    FULCRUM_TRY(const PassCall call,
-                call_of(plan, pass, kept, last ? result : kept[static_cast<std::size_t>(pass.value)]));
-    FULCRUM_CHECK(executor.run(*call.op, call.args, call.operands));
+Status run(const Executor& executor, const ExpressionPlan& plan, const Buffer<float>& result) {
+  if (result.size() != plan.n) {
+    return Error{Code::invalid_shape,
+                 fmt::format("a result of {} elements for an expression of {}", result.size(), plan.n),
+                 "they have the same size"};
   }
-  return {};
+  const std::size_t last = plan.passes.size() - 1;
+  std::vector<Buffer<float>> kept(last > 0 ? plan.graph.values.size() : 0);
+  for (std::size_t number = 0; number < last; ++number) {
+    Buffer<float>& between = kept[static_cast<std::size_t>(plan.passes[number].value)];
+    FULCRUM_TRY(between, executor.buffer<float>(plan.n));
+    between.stay_on_device();  // nobody but the passes behind it reads it
+    const PassCall call = call_of(plan, number, kept, between);
+    FULCRUM_CHECK(executor.run(the_op(), call.args, call.operands));
+  }
+  const PassCall call = call_of(plan, last, kept, result);
+  return executor.run(the_op(), call.args, call.operands);
 }
 
 }  // namespace
@@ -135,32 +105,32 @@ Expression lazy(const Executor& executor, const Buffer<float>& leaf) {
 }
 
 Status Expression::eval_into(const Executor& executor, Buffer<float>& result) const {
-  FULCRUM_TRY(const Plan plan, plan_of(*this));
-  return run(executor, plan, result);
+  FULCRUM_TRY(const auto plan, plan_of(*this));
+  return run(executor, *plan, result);
 }
 
 Result<Buffer<float>> Expression::eval(const Executor& executor) const {
-  FULCRUM_TRY(const Plan plan, plan_of(*this));
-  FULCRUM_TRY(Buffer<float> result, executor.buffer<float>(plan.n));
-  FULCRUM_CHECK(run(executor, plan, result));
+  FULCRUM_TRY(const auto plan, plan_of(*this));
+  FULCRUM_TRY(Buffer<float> result, executor.buffer<float>(plan->n));
+  FULCRUM_CHECK(run(executor, *plan, result));
   return result;
 }
 
 Result<Explanation> Expression::explain(const Executor& executor) const {
-  FULCRUM_TRY(const Plan plan, plan_of(*this));
-  FULCRUM_TRY(const Buffer<float> result, executor.buffer<float>(plan.n));
-  FULCRUM_TRY(const PassCall call, call_of(plan, plan.passes.front(), {}, result));
-  FULCRUM_TRY(Explanation explanation, executor.explain(*call.op, call.args, call.operands));
-  if (plan.passes.size() > 1) {
+  FULCRUM_TRY(const auto plan, plan_of(*this));
+  FULCRUM_TRY(const Buffer<float> result, executor.buffer<float>(plan->n));
+  const PassCall call = call_of(*plan, 0, {}, result);
+  FULCRUM_TRY(Explanation explanation, executor.explain(the_op(), call.args, call.operands));
+  if (plan->passes.size() > 1) {
     explanation.notes.push_back(
-        fmt::format("the first of {} passes: the expression does not fit one tape", plan.passes.size()));
+        fmt::format("the first of {} passes: the expression does not fit one tape", plan->passes.size()));
   }
   return explanation;
 }
 
 Result<int> Expression::passes() const {
-  FULCRUM_TRY(const Plan plan, plan_of(*this));
-  return static_cast<int>(plan.passes.size());
+  FULCRUM_TRY(const auto plan, plan_of(*this));
+  return static_cast<int>(plan->passes.size());
 }
 
 Result<const Executor*> Expression::bound() const {

@@ -37,6 +37,34 @@ Key key_of(const GraphValue& value) {
           static_cast<std::uint64_t>(value.in[2])};
 }
 
+/// Numbers by key. Most expressions have few values, for which looking at all of them is faster than any table.
+template <class Key, class Table>
+class Numbers {
+ public:
+  const int* find(const Key& key) const {
+    if (few_.size() == kFew) {
+      const auto found = table_.find(key);
+      if (found != table_.end()) return &found->second;
+    }
+    for (const auto& [known, number] : few_) {
+      if (known == key) return &number;
+    }
+    return nullptr;
+  }
+  void add(const Key& key, int number) {
+    if (few_.size() < kFew) {
+      few_.emplace_back(key, number);
+    } else {
+      table_.emplace(key, number);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kFew = 32;
+  std::vector<std::pair<Key, int>> few_;
+  Table table_;
+};
+
 const GraphValue& at(const Graph& graph, int number) {
   return graph.values[static_cast<std::size_t>(number)];
 }
@@ -90,18 +118,18 @@ Expression::Node::~Node() {
 
 Result<Graph> graph_of(const Expression::NodePointer& root) {
   Graph graph;
-  std::unordered_map<const Expression::Node*, int> numbers;
-  std::map<Key, int> known;
+  Numbers<const Expression::Node*, std::unordered_map<const Expression::Node*, int>> numbers;
+  Numbers<Key, std::map<Key, int>> known;
   std::vector<const Expression::Node*> todo = {root.get()};
   while (!todo.empty()) {
     const Expression::Node* node = todo.back();
-    if (numbers.count(node) > 0) {
+    if (numbers.find(node)) {
       todo.pop_back();
       continue;
     }
     const std::size_t before = todo.size();
     for (const auto& in : node->in) {
-      if (in && numbers.count(in.get()) == 0) todo.push_back(in.get());
+      if (in && !numbers.find(in.get())) todo.push_back(in.get());
     }
     if (todo.size() > before) continue;
     todo.pop_back();
@@ -110,21 +138,48 @@ Result<Graph> graph_of(const Expression::NodePointer& root) {
     if (value.reads_leaf) value.leaf = &node->buffer;
     for (std::size_t k = 0; k < node->in.size(); ++k) {
       if (!node->in[k]) continue;
-      value.in[k] = numbers[node->in[k].get()];
+      value.in[k] = *numbers.find(node->in[k].get());
       value.reads_leaf |= at(graph, value.in[k]).reads_leaf;
     }
-    const auto [place, is_new] = known.emplace(key_of(value), static_cast<int>(graph.values.size()));
-    if (is_new) graph.values.push_back(value);
-    numbers[node] = place->second;
+    const Key key = key_of(value);
+    const int* equal = known.find(key);
+    const int number = equal ? *equal : static_cast<int>(graph.values.size());
+    numbers.add(node, number);
+    if (equal) continue;
+    known.add(key, number);
+    graph.values.push_back(value);
     if (graph.values.size() > kMostValues) {
       return Error{Code::invalid_argument, fmt::format("an expression of more than {} values", kMostValues),
                    "evaluate parts of it: a loop may be growing it"};
     }
   }
-  // The root is last already: every other value was numbered on the way to it, unless it equals an earlier one.
-  const int root_number = numbers[root.get()];
-  graph.values.resize(static_cast<std::size_t>(root_number) + 1);
+  // The root was numbered last, and no value before it can equal it: that one would be a part of itself.
   return graph;
+}
+
+Result<std::shared_ptr<const ExpressionPlan>> plan_of(const Expression& expression) {
+  const Expression::Node& root = *expression.node();
+  if (auto made = root.plan.load(std::memory_order_acquire)) return made;
+  auto plan = std::make_shared<ExpressionPlan>();
+  FULCRUM_TRY(plan->graph, graph_of(expression.node()));
+  FULCRUM_TRY(plan->passes, passes_of(plan->graph));
+  for (const Pass& pass : plan->passes) {
+    FULCRUM_TRY(plan->tapes.emplace_back(), known_tape(pass.tape));
+  }
+  const Buffer<float>* first = nullptr;
+  for (const GraphValue& value : plan->graph.values) {
+    if (!value.leaf) continue;
+    if (!first) first = value.leaf;
+    if (value.leaf->size() != first->size()) {
+      return Error{Code::invalid_shape,
+                   fmt::format("buffers of {} and of {} elements in one expression", first->size(),
+                               value.leaf->size()),
+                   "all buffers of an expression have the same size"};
+    }
+  }
+  plan->n = first->size();
+  root.plan.store(plan, std::memory_order_release);
+  return std::shared_ptr<const ExpressionPlan>(std::move(plan));
 }
 
 /// Values are made to fit in their order, so that a value that does not fit has operands that do.

@@ -9,10 +9,13 @@
 #include <fulcrum/ops/expression.h>
 
 #include <array>
+#include <atomic>
 #include <optional>
 #include <vector>
 
 namespace fulcrum::executor {
+
+struct ExpressionPlan;
 
 struct Expression::Node {
   enum class Kind : std::uint8_t { leaf, constant, op } kind = Kind::op;
@@ -20,6 +23,7 @@ struct Expression::Node {
   float p = 0, q = 0;  // a constant's value; parameters of a function
   std::array<NodePointer, 3> in;
   Buffer<float> buffer;
+  mutable std::atomic<std::shared_ptr<const ExpressionPlan>> plan;  // once it was the root of an eval()
 
   Node() = default;
   Node(const Node&) = delete;
@@ -46,6 +50,13 @@ struct Graph {
 };
 Result<Graph> graph_of(const Expression::NodePointer& root);
 
+/// The one copy of a tape in this process, and its number; tapes stay, since recorded work may name them by address.
+struct KnownTape {
+  const ops::Tape* tape = nullptr;
+  std::int64_t number = 0;  // by content, the same in every process
+};
+Result<KnownTape> known_tape(const ops::Tape& tape);
+
 /// One run of the op: its tape, what its leaves are (values of the graph), what it computes.
 struct Pass {
   ops::Tape tape;
@@ -59,11 +70,14 @@ Result<std::vector<Pass>> passes_of(Graph& graph);
 /// One pass for the value, or nothing where it takes more leaves, steps or temporaries than a tape has.
 std::optional<Pass> pass_of(const Graph& graph, int value);
 
-/// The one copy of a tape in this process, and its number; tapes stay, since recorded work may name them by address.
-struct KnownTape {
-  const ops::Tape* tape = nullptr;
-  std::int64_t number = 0;  // by content, the same in every process
+/// What eval() works on. Its leaves are buffers of the nodes, which outlive it.
+struct ExpressionPlan {
+  Graph graph;
+  std::vector<Pass> passes;
+  std::vector<KnownTape> tapes;  // of the passes
+  std::int64_t n = 0;            // elements of all leaves
 };
-Result<KnownTape> known_tape(const ops::Tape& tape);
+/// The expression's plan, made once.
+Result<std::shared_ptr<const ExpressionPlan>> plan_of(const Expression& expression);
 
 }  // namespace fulcrum::executor

@@ -20,7 +20,7 @@ struct Matrix {
   std::vector<double> values;
 };
 
-/// x >= 0 that minimises |A x - b|, by coordinate descent on the normal equations; columns are scaled first.
+/// x >= 0 that minimises |A x - b|.
 std::vector<double> least_squares_nonnegative(const Matrix& a, std::span<const double> b);
 
 /// Inverse of a symmetric positive definite matrix; none when it is not.

@@ -5,11 +5,13 @@
 #include "executor/rounds.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace fulcrum::executor {
 namespace {
 
+constexpr std::size_t kGroups = 2;
 constexpr std::int64_t kMostCalls = 2000;
 // Before a short call is timed one runs that is not: the others' data and a parked pool are not its own cost.
 constexpr double kShort = 5e-4;
@@ -28,20 +30,25 @@ std::vector<std::vector<double>> time_rounds(std::span<Subject* const> subjects,
   const measure::Clock& clock = config.clock ? *config.clock : measure::steady_clock();
   std::vector<std::vector<double>> seconds(subjects.size());
   std::vector<double> look(subjects.size(), 0);
-  double fastest = INFINITY;
+  std::array<double, kGroups> fastest;
+  fastest.fill(INFINITY);
+  const auto group = [&](std::size_t s) {
+    return config.groups.empty() ? 0 : static_cast<std::size_t>(config.groups[s]);
+  };
   for (std::size_t s = 0; s < subjects.size(); ++s) {
     if (!subjects[s] || time_once(*subjects[s], 1, clock) <= 0)
       continue;  // pages, code and libraries come in
     look[s] = time_once(*subjects[s], 1, clock);
     if (look[s] < 2e-6 && look[s] > 0) look[s] = time_once(*subjects[s], 8, clock);
-    if (look[s] > 0) fastest = std::min(fastest, look[s] + subjects[s]->plan_seconds);
+    double& least = fastest[group(s)];
+    if (look[s] > 0) least = std::min(least, look[s] + subjects[s]->plan_seconds);
   }
   for (int round = 0; round < config.rounds; ++round) {
     for (std::size_t i = 0; i < subjects.size(); ++i) {
       // Every second round runs backwards: nobody always comes after the same one.
       const std::size_t s = round % 2 == 0 ? i : subjects.size() - 1 - i;
       if (look[s] <= 0) continue;
-      const bool hopeless = config.hopeless > 0 && look[s] > config.hopeless * fastest + 5e-6;
+      const bool hopeless = config.hopeless > 0 && look[s] > config.hopeless * fastest[group(s)] + 5e-6;
       if (hopeless) {
         if (round == 0) seconds[s].push_back(look[s]);
         continue;

@@ -13,6 +13,19 @@ namespace {
 
 constexpr std::int64_t kLeastPieceBytes = 1 << 20;  // below it a call in pieces is not worth another try
 
+/// The result in `slot` lies over an input, or is one.
+bool overwrites_input(const Request& request, int slot) {
+  const OpFacts& facts = *request.facts;
+  const auto* out = static_cast<const std::byte*>(request.args.ptr[slot]);
+  const std::int64_t out_bytes = facts.bytes(request.args, slot, request.dtype);
+  for (int other = 0; other < facts.pointers; ++other) {
+    const auto* in = static_cast<const std::byte*>(request.args.ptr[other]);
+    if (!in || !facts.slots[static_cast<std::size_t>(other)].reads) continue;
+    if (in < out + out_bytes && out < in + facts.bytes(request.args, other, request.dtype)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Status Engine::run_candidate(const Request& request, const Candidate& candidate) {
@@ -61,8 +74,9 @@ Status Engine::run_in_pieces(const Request& request, const Candidate& candidate)
     if (!request.args.ptr[slot]) continue;
     total += facts.bytes(request.args, slot, request.dtype);
     const auto at = static_cast<std::size_t>(slot);
-    // Operands in buffers stay whole on the device; cutting them would copy them over and over.
-    if (request.homes[at]) return cannot;
+    // Operands in buffers stay whole on the device; cutting them would copy them over and over. A call in place whose
+    // first piece is done and whose second fails would have no inputs left to start again from.
+    if (request.homes[at] || (facts.slots[at].writes && overwrites_input(request, slot))) return cannot;
   }
   const std::int64_t units = request.args.dim[facts.slice_dim];
   std::int64_t pieces = 2;

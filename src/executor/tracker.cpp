@@ -17,10 +17,14 @@ constexpr int kResidencies = 3;
 constexpr int kSizeClasses = 64;
 constexpr int kBlocks = kMostCandidates * kResidencies * 2;
 constexpr int kShards = 64;
-constexpr float kNews = 0.05F;         // a correction that moved so far in ln may change a decision
-constexpr float kMostRatio = 4;        // of the runner-up's time, at its best, to that of the choice
-constexpr int kShiftOps = 3;           // ops that must agree before a shift is the device's
-constexpr std::uint32_t kFresh = 256;  // device samples after which an op's word on the shift is old
+constexpr float kNews = 0.05F;   // a correction that moved so far in ln may change a decision
+constexpr float kMostRatio = 4;  // of the runner-up's time, at its best, to that of the choice
+constexpr double kTie = 1.1;     // at most so much slower counts as even
+constexpr float kLeastDoubt = 0.05F;
+constexpr double kRevisitShare = 0.001;
+constexpr int kShiftOps = 3;              // ops that must agree before a shift is the device's
+constexpr std::uint32_t kShiftEvery = 4;  // device samples; at each while there is one
+constexpr std::uint32_t kFresh = 256;     // device samples after which an op's word on the shift is old
 constexpr double kTicksPerSecond = 16e9;
 constexpr std::int64_t kFlushTicks = 16'000'000;  // 1 ms: sums of longer calls are handed on at once
 constexpr std::uint32_t kFlushCalls = 64;
@@ -83,6 +87,7 @@ std::int64_t ticks_of(double seconds) {
 struct Tracker::State {
   double explore_credit = 0;
   std::array<std::atomic<OpCells*>, kMostOps> ops{};
+  std::atomic<int> ops_end{0};  // beyond the last op that was seen
   std::atomic<float> shift{0};  // of all device cells
   std::atomic<std::uint32_t> device_samples{0};
   std::atomic<std::int64_t> alarms{0};
@@ -111,10 +116,12 @@ struct Tracker::State {
   void learn_shift(OpCells& op, float away_from_baseline) {
     const std::uint32_t tick = device_samples.fetch_add(1, std::memory_order_relaxed) + 1;
     op.shift_word.store(word_of(away_from_baseline, tick), std::memory_order_relaxed);
+    if (tick % kShiftEvery != 0 && shift.load(std::memory_order_relaxed) == 0) return;
     std::array<float, kMostOps> words;
     int used = 0;
-    for (const auto& slot : ops) {
-      const OpCells* other = slot.load(std::memory_order_acquire);
+    const int end = ops_end.load(std::memory_order_relaxed);
+    for (int i = 0; i < end; ++i) {
+      const OpCells* other = ops[i].load(std::memory_order_acquire);
       if (!other) continue;
       const std::uint64_t word = other->shift_word.load(std::memory_order_relaxed);
       const auto when = static_cast<std::uint32_t>(word >> 32);
@@ -135,9 +142,13 @@ struct Tracker::State {
 
   bool learn(const Cell& cell, float sample, double seconds) {
     OpCells& op = made(ops[cell.op]);
+    for (int end = ops_end.load(std::memory_order_relaxed); end <= cell.op;) {
+      if (ops_end.compare_exchange_weak(end, cell.op + 1, std::memory_order_relaxed)) break;
+    }
     TrackedCell& tracked = made(op.blocks[block_of(cell)]).cells[cell.size_class];
     const float prior = shift_of(cell.place);
     const auto learned = tracked.learn(sample, static_cast<float>(seconds), prior);
+    tracked.spent_then.store(spent_seconds(), std::memory_order_relaxed);
     if (!learned.counted) return false;
     if (learned.alarm) alarms.fetch_add(1, std::memory_order_relaxed);
 
@@ -217,10 +228,14 @@ bool Tracker::explore(double extra_seconds, double ratio) {
 
 bool Tracker::explore(const Cell& runner_up, double extra_seconds, double ratio) {
   const TrackedCell* tracked = state_->find(runner_up);
-  // One that has been better before may be so again: it is judged by what it was at its best.
-  if (tracked && tracked->learned() >= TrackedCell::kWindow)
-    ratio *= std::exp(std::min(0.F, tracked->best() - tracked->value()));
-  return explore(extra_seconds, ratio);
+  if (!tracked || tracked->learned() < TrackedCell::kWindow) return explore(extra_seconds, ratio);
+  // One that has been better, or should be by the table, may be so again: it is judged by what it would then be.
+  const double at_best = ratio * std::exp(std::min(0.F, std::min(tracked->best(), 0.F) - tracked->value()));
+  if (at_best <= kTie) return explore(extra_seconds, at_best);
+  // What is known to be slower is looked at again when its turn costs next to nothing of what was spent since.
+  const double since = state_->spent_seconds() - tracked->spent_then.load(std::memory_order_relaxed);
+  const bool close = ratio <= std::exp(2 * std::max(tracked->doubt(), kLeastDoubt));
+  return (close || extra_seconds <= kRevisitShare * since) && explore(extra_seconds, ratio);
 }
 
 void Tracker::settle(double taken_seconds, double extra_seconds) {

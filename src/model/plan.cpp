@@ -50,6 +50,11 @@ Priced price(const Model& model, const PlanItem& item, const GpuUse& use) {
     }
   }
   out.now = item.now ? *item.now : out.cpu;
+  // What runs today was measured: a slower prediction is not the best that this CPU can do.
+  if (out.now.valid() && out.now.where == "cpu" && out.now.grade == Grade::a && out.cpu.valid() &&
+      out.now.seconds < out.cpu.seconds) {
+    out.cpu = out.now;
+  }
   return out;
 }
 

@@ -63,6 +63,22 @@ void Assembler::add_thread(pid_t pid, pid_t tid, std::string name, bool running)
   thread.since_ns = begin_ns_;
 }
 
+void Assembler::refresh_mappings(pid_t pid) {
+  AddressSpace fresh;
+  read_maps(pid, modules_, fresh);
+  if (fresh.mappings().empty()) return;  // it is gone: what we know is the best there is
+  Process& process = processes_[pid];
+  process.space.clear();
+  for (const auto& [begin, m] : fresh.mappings()) {
+    process.space.add(m.begin, m.end - m.begin, m.offset, m.module, modules_[m.module]);
+  }
+}
+
+bool Assembler::knows(pid_t pid, std::uint64_t address) const {
+  const auto process = processes_.find(pid);
+  return process != processes_.end() && process->second.space.find(address) != nullptr;
+}
+
 void Assembler::take(const Record& record) {
   switch (record.kind) {
     case Record::Kind::sample:

@@ -57,6 +57,11 @@ class Assembler {
   void add_thread(pid_t pid, pid_t tid, std::string name, bool running);
   void add_mappings(pid_t pid) { read_maps(pid, modules_, processes_[pid].space); }
 
+  /// Looks at the mappings of a process anew, for when nobody tells of changes.
+  void refresh_mappings(pid_t pid);
+  bool knows(pid_t pid, std::uint64_t address) const;
+  bool knows_thread(pid_t tid) const { return by_tid_.count(tid) != 0; }
+
   void take(const Record&);
   void finish(std::uint64_t end_ns);
 

@@ -106,7 +106,11 @@ constexpr std::array kWords{Word{"malloc", "allocation"},           Word{"free",
                             Word{"___pthread_cond_wait", "locks"},  Word{"futex", "locks"}};
 
 std::string_view evidence_in(const Frame& frame) {
-  if (frame.module == "[kernel]") return "system calls";
+  // Interrupts and page faults end up in the kernel too; only a call was the program's wish.
+  if (frame.module == "[kernel]") {
+    const bool call = frame.function.starts_with("do_syscall_64") || frame.function.starts_with("el0_svc");
+    return call ? "system calls" : "";
+  }
   for (const Word& word : kWords) {
     const std::string_view name = frame.function;
     // The whole name, or a C++ function with its parameters.

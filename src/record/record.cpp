@@ -31,7 +31,7 @@ Result<CpuProfile> record(const Options& options) {
   FULCRUM_CHECK(check(options));
   const EventAccess access = probe_access();
   if (options.mode == Mode::timer || (options.mode == Mode::automatic && !access.allowed)) {
-    return Error{Code::unsupported, "timers are not built", ""};
+    return record_timer(options, access);
   }
   if (!access.allowed) {
     return Error{Code::environment,

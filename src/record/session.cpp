@@ -15,6 +15,7 @@
 
 #include "record/disassemble.h"
 #include "record/mix.h"
+#include "record/preload.h"
 #include "record/regions.h"
 
 namespace fulcrum::record {
@@ -51,6 +52,7 @@ class Session {
   std::optional<Events> events_;
   std::unique_ptr<Assembler> assembler_;
   Regions regions_;
+  std::optional<Preload> preload_;
   std::uint64_t begin_ns_ = 0;
   double collector_before_ = 0, steal_before_ = 0, last_report_ = -1, stop_seen_ = -1;
   std::size_t asked_ = 0;
@@ -72,6 +74,10 @@ Status Session::begin_started() {
   if (options_.python) environment.emplace_back("PYTHONPERFSUPPORT", "1");
   if (const std::string regions = regions_.path(); !regions.empty())
     environment.emplace_back("FULCRUM_REGIONS", regions);
+  if (options_.preload) {
+    preload_.emplace(0);
+    for (auto& variable : preload_->environment()) environment.push_back(std::move(variable));
+  }
   environment.insert(environment.end(), options_.environment.begin(), options_.environment.end());
   FULCRUM_TRY(target_, Target::start(options_.command, environment, options_));
   const pid_t pid = target_->pid();
@@ -206,6 +212,7 @@ CpuProfile Session::finish() {
   report("reading symbols", true);
   assembler_->write(profile);
   profile.regions = regions_.read();
+  if (preload_) profile.calls = preload_->calls();
   if (options_.instruction_mix && can_disassemble()) {
     report("decoding instructions", true);
     add_mixes(*assembler_, profile);

@@ -13,6 +13,8 @@ namespace fulcrum::record {
 
 /// Records with perf events.
 Result<CpuProfile> record_perf(const Options&, const EventAccess&);
+/// Records with timers inside the program, for where perf events are forbidden; only programs that we start.
+Result<CpuProfile> record_timer(const Options&, const EventAccess&);
 
 /// CPU seconds of the calling thread.
 double thread_cpu_seconds();

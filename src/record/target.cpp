@@ -29,16 +29,23 @@ double seconds_of(const timeval& t) {
 
 std::vector<std::string> merged_environment(const std::vector<std::pair<std::string, std::string>>& changes) {
   std::vector<std::string> entries;
+  std::string preloaded;
   for (char** entry = environ; entry && *entry; ++entry) {
     const std::string_view name = std::string_view(*entry).substr(0, std::string_view(*entry).find('='));
     const auto replaced = [&](const auto& change) { return change.first == name; };
-    if (std::none_of(changes.begin(), changes.end(), replaced)) entries.emplace_back(*entry);
+    const auto change = std::find_if(changes.begin(), changes.end(), replaced);
+    if (change == changes.end()) {
+      entries.emplace_back(*entry);
+    } else if (name == "LD_PRELOAD") {
+      preloaded = *entry + name.size() + 1;  // the user's libraries stay, behind ours
+    }
   }
   for (std::size_t i = 0; i < changes.size(); ++i) {
     // Of a name that comes twice the last counts.
     const auto again = [&](const auto& change) { return change.first == changes[i].first; };
     if (std::none_of(changes.begin() + static_cast<std::ptrdiff_t>(i) + 1, changes.end(), again)) {
       entries.push_back(changes[i].first + "=" + changes[i].second);
+      if (changes[i].first == "LD_PRELOAD" && !preloaded.empty()) entries.back() += ":" + preloaded;
     }
   }
   return entries;

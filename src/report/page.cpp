@@ -13,7 +13,7 @@ asm(".section .rodata\n"
     "\"\n"
     ".hidden fulcrum_page_end\n.globl fulcrum_page_end\nfulcrum_page_end:\n"
     ".byte 0\n.previous\n");
-extern "C" const char fulcrum_page_begin[], fulcrum_page_end[];  // NOLINT(*-avoid-c-arrays)
+extern "C" const char fulcrum_page_begin[], fulcrum_page_end[];  // NOLINT(readability-identifier-naming)
 
 namespace fulcrum::report {
 namespace {
@@ -21,7 +21,7 @@ namespace {
 constexpr std::string_view kPlace = "/*REPORT*/";
 
 /// Inside a script element only a closing tag or a comment could end the text early.
-std::string inside_script(std::string text) {
+std::string inside_script(std::string_view text) {
   std::string safe;
   safe.reserve(text.size());
   for (const char c : text) {

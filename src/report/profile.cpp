@@ -22,7 +22,11 @@ std::string share_text(const Doubtful& share) {
 }
 
 /// A name that fits: arguments and template arguments go first, then the middle.
-std::string short_name(const std::string& name, std::size_t room) {
+std::string short_name(std::string name, std::size_t room) {
+  constexpr std::string_view kNobody = "(anonymous namespace)::";
+  for (std::size_t at = name.find(kNobody); at != std::string::npos; at = name.find(kNobody)) {
+    name.erase(at, kNobody.size());
+  }
   if (name.size() <= room) return name;
   std::string cut;
   int depth = 0;
@@ -39,13 +43,15 @@ std::string short_name(const std::string& name, std::size_t room) {
 }
 
 std::string head_text(const ProfileSummary& p, int width) {
-  std::string text = fmt::format("{}: {} of {}", p.command.empty() ? p.origin : p.command,
-                                 human_seconds(p.seconds), p.basis);
+  std::string text = (p.command.empty() ? p.origin : p.command) + ": ";
+  // Counts of a file that does not say what they count are no seconds.
+  if (p.event != "count") text += fmt::format("{} of {}, ", human_seconds(p.seconds), p.basis);
   if (p.origin == "fulcrum") {
-    text += fmt::format(", {} of CPU time in {} thread{}, waiting {}", human_seconds(p.cpu_seconds),
+    text += fmt::format("{} of CPU time in {} thread{}, waiting {}; ", human_seconds(p.cpu_seconds),
                         p.threads.size(), p.threads.size() == 1 ? "" : "s", percent(p.waiting_share));
   }
-  text += fmt::format("; {} samples of {}", human_count(static_cast<double>(p.samples)), p.event);
+  text += fmt::format("{} samples", human_count(static_cast<double>(p.samples)));
+  if (p.event != "count") text += fmt::format(" of {}", p.event);
   if (p.rate_hz > 0 && p.origin == "fulcrum") text += fmt::format(" at {:.0f} Hz", p.rate_hz);
   return wrap(text, width, 2) + "\n\n";
 }
@@ -55,8 +61,8 @@ Table functions_table(const ProfileSummary& p, int top, int width) {
                {"self", Align::right},
                {"inclusive", Align::right},
                {"function"},
-               {"in", Align::left, false, 1},
-               {"remarks", Align::left, false, 2}});
+               {"in", Align::left, true, 1},
+               {"remarks", Align::left, true, 2}});
   const auto room = static_cast<std::size_t>(std::clamp(width - 60, 24, 70));
   int shown = 0, before = 0;
   for (const ProfileSummary::Function& f : p.functions) {
@@ -165,8 +171,10 @@ std::string cost_text(const ProfileSummary& p, int width) {
 std::string profile_text(const ProfileSummary& p, int top, bool colour, int width) {
   std::string text = head_text(p, width);
   Table table = functions_table(p, top, width);
+  const std::string same = table.fold();
   table.narrow(width);
-  text += table.text(colour) + "\n" + outer_text(p, width);
+  text += table.text(colour) + (same.empty() ? "" : paint(same, Tone::dim, colour) + "\n") + "\n" +
+          outer_text(p, width);
   text += threads_text(p, colour) + regions_text(p, colour) + changes_text(p, top, colour, width) + "\n";
   text += cost_text(p, width);
   if (p.exit_code != 0) text += fmt::format("The program ended with exit code {}.\n", p.exit_code);

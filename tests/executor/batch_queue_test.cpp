@@ -157,6 +157,8 @@ TEST_F(Batches, NothingWaitsLongerThanTheLimit) {
   EXPECT_FALSE(one.ready());
   clock.advance(0.25 * kLatency);  // the oldest call counts
   queue->poll();
+  pool.drain();
+  ASSERT_TRUE(one.ready() && two.ready());
   EXPECT_TRUE(one.get().ok() && two.get().ok());
   EXPECT_TRUE(first.right() && second.right());
   EXPECT_EQ(seen(), std::vector<std::int64_t>{2000});
@@ -191,6 +193,22 @@ TEST_F(Batches, CallsThatDifferInAnythingButTheirDataStayApart) {
   for (const Future& future : futures) EXPECT_TRUE(future.get().ok());
   EXPECT_EQ(queue->batched(), 0);
   EXPECT_EQ(seen().size(), 3u);
+}
+
+TEST_F(Batches, HandlesOfEqualPoliciesShareABatchAndOthersDoNot) {
+  open();
+  Vectors first(1), second(2), third(3);
+  std::vector<Future> futures = {queue->submit(add(first.a, first.b, first.out))};
+  terms = std::make_shared<Terms>(*terms);  // as exec.with(exec.policy()) makes them
+  futures.push_back(queue->submit(add(second.a, second.b, second.out)));
+  auto strict = std::make_shared<Terms>(*terms);
+  strict->policy.strict = true;
+  terms = strict;
+  futures.push_back(queue->submit(add(third.a, third.b, third.out)));
+  queue->flush();
+  for (const Future& future : futures) EXPECT_TRUE(future.get().ok());
+  EXPECT_EQ(queue->batched(), 2);
+  EXPECT_TRUE(first.right() && second.right() && third.right());
 }
 
 TEST_F(Batches, WeightsThatCallsShareStayWhereTheyAre) {

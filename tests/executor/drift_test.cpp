@@ -16,7 +16,7 @@ class Drift : public testing::VirtualTest {
   /// Little arithmetic and long ways: the device takes about 100 us, moves included, and the CPU 180 us.
   Drift() {
     machine_.costs.cpu_call_seconds = kHere;
-    machine_.costs.copy_seconds = 43e-6;
+    machine_.costs.copy_seconds = 47e-6;
   }
   static constexpr double kHere = 180e-6, kThere = 100e-6;
   static constexpr const char* kShape = "n=100";
@@ -103,7 +103,7 @@ TEST_F(Drift, FirstCallsFourHundredTimesTooSlowHaveNoLastingEffect) {
 
 TEST_F(Drift, LoneSpikesChangeNothing) {
   machine_.script = [](std::int64_t launch, std::string_view) {
-    return VirtualFault{.extra_seconds = launch % 12 == 11 ? 0.05 : 0};
+    return VirtualFault{.extra_seconds = launch % 24 == 23 ? 5 * kThere : 0};
   };
   const Executor exec = testing::virtual_executor(machine_);
   run(exec, 50);

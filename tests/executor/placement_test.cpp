@@ -59,7 +59,7 @@ TEST_F(Placement, AWrongExpectationSaysWhereAndWhy) {
 
 TEST_F(Placement, ExplainSaysWhatWouldFlipIt) {
   const Executor exec = testing::virtual_executor(machine_);
-  const auto why = exec.explain("vec_add", shape("n=16777216"));
+  const auto why = exec.explain("virtual_add", shape("n=16777216"));
   ASSERT_TRUE(why.ok());
   ASSERT_FALSE(why->ways.empty());
   EXPECT_EQ(why->ways.front().place, Place::host);

@@ -220,7 +220,7 @@ TEST(Tracker, GivesBackWhatATrialDidNotCost) {
   EXPECT_FALSE(tracker.explore(9e-3, 2));
 }
 
-TEST(Tracker, TriesAgainWhatWasFasterOnce) {
+TEST(Tracker, TriesAgainWhatWasFasterOnceOrShouldBeByTheTable) {
   Tracker tracker(0.01);
   tracker.spend(1000);
   repeat(tracker, kDevice, 50, 1e-3, 1e-3);
@@ -229,7 +229,18 @@ TEST(Tracker, TriesAgainWhatWasFasterOnce) {
   Tracker::Cell always_slow = kDevice;
   always_slow.op = 5;
   repeat(tracker, always_slow, 70, 1e-3, 100e-3);
-  EXPECT_FALSE(tracker.explore(always_slow, 99e-3, 50));
+  EXPECT_TRUE(tracker.explore(always_slow, 99e-3, 50)) << "as priced it would be twice as fast as the choice";
+  EXPECT_FALSE(tracker.explore(always_slow, 99e-3, 500)) << "as priced it would still be five times slower";
+}
+
+TEST(Tracker, DoesNotTryOverAndOverWhatItKnowsToBeSlower) {
+  Tracker tracker(0.01);
+  tracker.spend(1);
+  repeat(tracker, kHost, 20, 2e-3, 2e-3);
+  EXPECT_FALSE(tracker.explore(kHost, 1e-3, 2)) << "there is credit, but nothing to learn";
+  EXPECT_TRUE(tracker.explore(kHost, 1e-4, 1.05)) << "a close call";
+  tracker.spend(1.1);
+  EXPECT_TRUE(tracker.explore(kHost, 1e-3, 2)) << "that was long ago";
 }
 
 TEST(Tracker, CountsShortCallsOfManyThreads) {

@@ -176,7 +176,9 @@ TEST(Difference, TellsChangesFromNoise) {
   EXPECT_EQ(rows[1].function, "c");
   EXPECT_TRUE(rows[1].clear);
   for (const Difference& row : rows) {
-    if (row.function == "a") EXPECT_FALSE(row.clear);
+    if (row.function == "a") {
+      EXPECT_FALSE(row.clear);
+    }
   }
 }
 

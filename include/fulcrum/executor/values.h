@@ -7,6 +7,7 @@
 
 #include <fulcrum/executor/buffer.h>
 
+#include <concepts>
 #include <ranges>
 #include <type_traits>
 
@@ -22,13 +23,22 @@ template <class T>
 class Values : public Operand {
  public:
   using Element = std::remove_const_t<T>;
+  /// Elements of the range lie side by side, are of this very type, and may be written if ours may.
+  template <class Range>
+  static constexpr bool kHolds = requires(Range& range) {
+    { std::ranges::data(range) } -> std::convertible_to<T*>;
+    {std::ranges::size(range)};
+    requires std::ranges::contiguous_range<Range>;
+    requires std::is_same_v<std::ranges::range_value_t<Range>, Element>;
+  };
   Values() = default;  // for what may be absent
   Values(T* data, std::int64_t count) : Operand(std::span<T>(data, static_cast<std::size_t>(count))) {}
   Values(const Buffer<Element>& buffer) : Operand(buffer) {}
   template <class Range>
-  requires(std::ranges::contiguous_range<Range>&& std::ranges::sized_range<Range>&&
-               std::is_convertible_v<decltype(std::ranges::data(std::declval<Range&>())), T*>&&
-                   std::is_same_v<std::ranges::range_value_t<Range>, Element>) Values(Range&& range)
+  requires kHolds<Range> Values(Range& range)
+      : Values(std::ranges::data(range), static_cast<std::int64_t>(std::ranges::size(range))) {}
+  template <class Range>
+  requires kHolds<const Range> Values(const Range& range)
       : Values(std::ranges::data(range), static_cast<std::int64_t>(std::ranges::size(range))) {}
   /// One value: float sum; exec.dot(a, b, sum).
   Values(T& one) requires(!std::is_const_v<T>) : Values(&one, 1) {}

@@ -115,13 +115,8 @@ std::vector<Tiling> other_tilings(const Call& call) {
   add({.tiles = 1, .step = 16, .row_warps = 2, .key_warps = 8, .cluster = 1});
   add({.tiles = 1, .step = 32, .row_warps = 2, .key_warps = 4, .cluster = 1});
   add({.tiles = 2, .step = 16, .row_warps = 1, .key_warps = 8, .cluster = 1});
-  // Long keys by clusters, each CTA with a part of them for many queries: fewer bytes come to a multiprocessor.
-  if (clusters && call.keys >= 256) {
-    add({.tiles = 1, .step = 32, .row_warps = 8, .key_warps = 1, .cluster = 4});
-    add({.tiles = 2, .step = 16, .row_warps = 4, .key_warps = 2, .cluster = 4});
-    add({.tiles = 2, .step = 16, .row_warps = 2, .key_warps = 4, .cluster = 2});
-  }
   add({.tiles = 2, .step = 32, .row_warps = 1, .key_warps = 8, .cluster = 1, .staged = true});
+  add({.tiles = 2, .step = 32, .row_warps = 2, .key_warps = 4, .cluster = 2, .staged = true});
   return result;
 }
 

@@ -377,7 +377,7 @@ __global__ void __launch_bounds__(kTileThreads) conv_tiles(Conv c, Note note) {
 /// How the rows form is cut: rows of a warp and warps of a CTA. Small images get as many CTAs as they can fill.
 struct RowShape {
   int rows, warps;
-  bool beside = false, once = false;
+  bool beside = false;
 };
 
 inline bool is_aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }
@@ -417,13 +417,13 @@ fulcrum_status enqueue_rows(const Conv& c, RowShape chosen, bool overlaps, const
                   : s.rows == 2 ? conv_block<2, 4, false, kept, Note>
                                 : conv_block<1, 4, false, kept, Note>;
     if constexpr (std::is_same_v<Note, NoNote>) {
-      if (s.once) kernel = conv_block<4, 4, false, once, Note>;
-      if (s.once && s.rows == 2) kernel = conv_block<2, 4, false, once, Note>;
-      if (s.once && s.warps == 8) kernel = conv_block<4, 8, false, once, Note>;
-      if (s.beside) kernel = s.once ? conv_block<8, 4, true, once, Note> : conv_block<8, 4, true, kept, Note>;
-      if (s.beside && s.rows == 4) kernel = conv_block<4, 4, true, once, Note>;
-      if (!s.beside && s.rows == 8)
-        kernel = s.once ? conv_block<8, 4, false, once, Note> : conv_block<8, 4, false, kept, Note>;
+      if (s.rows == 8) kernel = conv_block<8, 4, false, kept, Note>;
+      if (s.beside) kernel = conv_block<8, 4, true, kept, Note>;
+      if (s.beside && s.warps == 8) kernel = conv_block<8, 8, true, kept, Note>;
+      if (s.beside && s.warps == 2) kernel = conv_block<8, 2, true, kept, Note>;
+      if (s.beside && s.rows == 4) kernel = conv_block<4, 4, true, kept, Note>;
+      if (s.beside && s.rows == 4 && s.warps == 8) kernel = conv_block<4, 8, true, kept, Note>;
+      if (s.beside && s.rows == 12) kernel = conv_block<12, 4, true, kept, Note>;
     }
     return launch_form<Note>(kernel, c, s, overlaps, stream, count, note);
   }

@@ -22,14 +22,16 @@ enum Pointer { kQ, kK, kV, kO, kLse };
 constexpr std::size_t kFirstVersion = 90600;  // the first that masks from the bottom right at any length
 constexpr int64_t kMostD = 256, kUnitD = 8;
 // Engines are compiled for their graph, in a quarter of a second and more each: only long calls are worth a trial.
-constexpr double kTrialFlops = 2e10;
+constexpr double kLongFlops = 2e10;
 constexpr int kTrialEngines = 5;
 
-/// When keys and values are looked at: before the library's kernel, or beside it on a stream of its own, enqueued before
-/// or behind that kernel.
-enum class Look { before, beside, behind };
+double flops_of(const DnnAttentionSizes& s) {
+  return 4.0 * static_cast<double>(s.batches * s.heads * s.d) * static_cast<double>(s.queries) *
+         static_cast<double>(s.keys);
+}
 
-/// A second stream that leaves the call's and comes back to it, in recordings too.
+/// A second stream that leaves the call's and comes back to it, in recordings too. What it does gives way to the call's
+/// own work: in a long call keys are looked at where the library's kernel leaves multiprocessors idle, at its end.
 class Branch {
  public:
   Branch() = default;
@@ -67,7 +69,7 @@ class Branch {
 
 class Plan {
  public:
-  fulcrum_status take(const fulcrum_args& a, bool is_bf16, Look look, std::shared_ptr<DnnEngine> engine);
+  fulcrum_status take(const fulcrum_args& a, bool is_bf16, std::shared_ptr<DnnEngine> engine);
   fulcrum_status run(const fulcrum_args& a, cudaStream_t stream);
 
  private:
@@ -79,8 +81,7 @@ class Plan {
   std::unique_ptr<DnnPlan> library_;
   Scratch statistics_, first_bad_;
   Branch branch_;
-  Look look_ = Look::before;
-  bool is_bf16_ = false;
+  bool branches_ = false, is_bf16_ = false;
 };
 
 AttentionGuard Plan::guard_of(const fulcrum_args& a) const {
@@ -102,11 +103,11 @@ AttentionGuard Plan::guard_of(const fulcrum_args& a) const {
                         .is_bf16 = is_bf16_};
 }
 
-fulcrum_status Plan::take(const fulcrum_args& a, bool is_bf16, Look look, std::shared_ptr<DnnEngine> engine) {
+fulcrum_status Plan::take(const fulcrum_args& a, bool is_bf16, std::shared_ptr<DnnEngine> engine) {
   const DnnAttentionSizes s(a);
   is_bf16_ = is_bf16;
-  look_ = look;
-  if (look != Look::before) FULCRUM_STATUS(branch_.make());
+  branches_ = flops_of(s) >= kLongFlops;
+  if (branches_) FULCRUM_STATUS(branch_.make());
   const auto rows = static_cast<std::size_t>(s.batches * s.heads * s.queries);
   if (!a.ptr[kLse]) FULCRUM_STATUS(statistics_.take(rows * sizeof(float)));
   FULCRUM_STATUS(DnnPlan::make(std::move(engine), operands(a), &library_));
@@ -115,12 +116,15 @@ fulcrum_status Plan::take(const fulcrum_args& a, bool is_bf16, Look look, std::s
 
 fulcrum_status Plan::run(const fulcrum_args& a, cudaStream_t stream) {
   const AttentionGuard guard = guard_of(a);
-  if (look_ != Look::before) FULCRUM_STATUS(branch_.leave(stream));
-  if (look_ != Look::behind)
-    FULCRUM_STATUS(enqueue_guard_scan(guard, look_ == Look::before ? stream : branch_.stream()));
+  if (!branches_) {
+    FULCRUM_STATUS(enqueue_guard_scan(guard, stream));
+    FULCRUM_STATUS(library_->run(operands(a), stream, 1));
+    return enqueue_guard_patch(guard, stream);
+  }
+  FULCRUM_STATUS(branch_.leave(stream));
   FULCRUM_STATUS(library_->run(operands(a), stream, 1));
-  if (look_ == Look::behind) FULCRUM_STATUS(enqueue_guard_scan(guard, branch_.stream()));
-  if (look_ != Look::before) FULCRUM_STATUS(branch_.come_back(stream));
+  FULCRUM_STATUS(enqueue_guard_scan(guard, branch_.stream()));
+  FULCRUM_STATUS(branch_.come_back(stream));
   return enqueue_guard_patch(guard, stream);
 }
 
@@ -132,9 +136,7 @@ fulcrum_status choose(const fulcrum_args& a, bool is_bf16, std::shared_ptr<DnnEn
     DnnGraph graph;
     write_attention(graph, s, is_bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF);
     const std::vector<DnnProposal> proposals = graph.propose();
-    const double flops = 4.0 * static_cast<double>(s.batches * s.heads * s.d) *
-                         static_cast<double>(s.queries) * static_cast<double>(s.keys);
-    if (flops < kTrialFlops) return DnnEngine::first(graph, proposals, made);
+    if (flops_of(s) < kLongFlops) return DnnEngine::first(graph, proposals, made);
     return fastest_engine(graph, proposals, kTrialEngines, is_bf16 ? Element::bf16 : Element::f16, made);
   };
   return known.find(
@@ -150,20 +152,8 @@ const char* isa() {
 }
 const char* library() { return dnn().detail.c_str(); }
 
-fulcrum_status make_plan(const fulcrum_args* a, const char* dtype, Look look, void** into) {
-  if (!dnn_attention_supports(a, dtype)) return failed(FULCRUM_UNSUPPORTED, dnn().detail.c_str());
-  const bool is_bf16 = std::strcmp(dtype, "bf16") == 0;
-  std::shared_ptr<DnnEngine> engine;
-  FULCRUM_STATUS(choose(*a, is_bf16, &engine));
-  auto plan = std::make_unique<Plan>();
-  FULCRUM_STATUS(plan->take(*a, is_bf16, look, std::move(engine)));
-  *into = plan.release();
-  return done();
-}
-
-template <Look kLook>
 fulcrum_status plan(const fulcrum_kernel* self, const fulcrum_args* a, void** plan) {
-  return make_plan(a, self->dtype, kLook, plan);
+  return dnn_attention_plan(a, self->dtype, plan);
 }
 fulcrum_status run(const fulcrum_args* a, void* stream, int64_t count) {
   return dnn_attention_run(a, a->plan, stream, count);
@@ -172,7 +162,7 @@ template <bool kBf16>
 int supports(const fulcrum_args* a) {
   return dnn_attention_supports(a, kBf16 ? "bf16" : "f16") ? 1 : 0;
 }
-template <bool kBf16, Look kLook = Look::before>
+template <bool kBf16>
 fulcrum_kernel entry(const char* variant) {
   return fulcrum_kernel{.variant = variant,
                         .precision = kBf16 ? "bf16" : "fp16",
@@ -180,7 +170,7 @@ fulcrum_kernel entry(const char* variant) {
                         .isa = isa,
                         .detail = library,
                         .supports = supports<kBf16>,
-                        .plan = plan<kLook>,
+                        .plan = plan,
                         .drop = dnn_attention_drop,
                         .run = run};
 }
@@ -196,7 +186,14 @@ bool dnn_attention_supports(const fulcrum_args* a, const char*) {
 }
 
 fulcrum_status dnn_attention_plan(const fulcrum_args* a, const char* dtype, void** into) {
-  return make_plan(a, dtype, Look::before, into);
+  if (!dnn_attention_supports(a, dtype)) return failed(FULCRUM_UNSUPPORTED, dnn().detail.c_str());
+  const bool is_bf16 = std::strcmp(dtype, "bf16") == 0;
+  std::shared_ptr<DnnEngine> engine;
+  FULCRUM_STATUS(choose(*a, is_bf16, &engine));
+  auto plan = std::make_unique<Plan>();
+  FULCRUM_STATUS(plan->take(*a, is_bf16, std::move(engine)));
+  *into = plan.release();
+  return done();
 }
 
 void dnn_attention_drop(void* plan) { delete static_cast<Plan*>(plan); }
@@ -207,9 +204,7 @@ fulcrum_status dnn_attention_run(const fulcrum_args* a, void* plan, void* stream
 }
 
 std::span<const fulcrum_kernel> dnn_attention_kernels() {
-  static const fulcrum_kernel kernels[] = {entry<false>("cudnn"), entry<true>("cudnn"),
-                                           entry<false, Look::beside>("cudnn_beside"),
-                                           entry<false, Look::behind>("cudnn_behind")};
+  static const fulcrum_kernel kernels[] = {entry<false>("cudnn"), entry<true>("cudnn")};
   return kernels;
 }
 

@@ -7,18 +7,14 @@
 // memory, which no other thread reads and which can be numbered at run time. Functions are those of the ops' kernels.
 #pragma once
 
-#include <fulcrum/ops/expression.h>
-
 #include "backends/cuda/elementwise.cuh"
+#include "backends/cuda/tape_steps.h"
 
 namespace fulcrum::backends::cuda::streaming {
 
-using ops::TapeCode;
-using ops::TapeStep;
-
-/// A call: its tape with parameters in place and slots of shared memory for operands, and its arrays.
+/// A call: its tape and its arrays.
 struct TapeCall {
-  ops::Tape tape;
+  DeviceTape tape;
   Operands<ops::kTapeLeaves> operands;
 };
 
@@ -32,74 +28,59 @@ __device__ __forceinline__ void each(Lanes<kCount>& r, const Function& f) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) r.v[i] = f(r.v[i]);
 }
-
-/// One step on the accumulator. The operands were fetched; those that the code does not take hold anything.
-template <int kCount>
-__device__ __forceinline__ void act(const TapeStep& step, Lanes<kCount>& r, const Lanes<kCount>& a,
-                                    const Lanes<kCount>& b) {
-#define FULCRUM_LANES(expression)                        \
-  {                                                      \
-    _Pragma("unroll") for (int i = 0; i < kCount; ++i) { \
-      const float x = r.v[i], y = a.v[i];                \
-      r.v[i] = expression;                               \
-    }                                                    \
-    return;                                              \
-  }
-  switch (step.code) {
-    case TapeCode::load:
-      r = a;
-      return;
-    case TapeCode::add:
-      FULCRUM_LANES(x + y)
-    case TapeCode::subtract:
-      FULCRUM_LANES(x - y)
-    case TapeCode::take_from:
-      FULCRUM_LANES(y - x)
-    case TapeCode::multiply:
-      FULCRUM_LANES(x * y)
-    case TapeCode::divide:
-      FULCRUM_LANES(x / y)
-    case TapeCode::divide_by:
-      FULCRUM_LANES(y / x)
-    case TapeCode::minimum:
-      FULCRUM_LANES(x < y || x != x ? x : y)
-    case TapeCode::maximum:
-      FULCRUM_LANES(x > y || x != x ? x : y)
-    case TapeCode::fma:
+template <int kCount, class Function>
+__device__ __forceinline__ void each(Lanes<kCount>& r, const Lanes<kCount>& a, const Function& f) {
 #pragma unroll
-      for (int i = 0; i < kCount; ++i) r.v[i] = ::fmaf(r.v[i], a.v[i], b.v[i]);
-      return;
-    case TapeCode::fma_onto:
-#pragma unroll
-      for (int i = 0; i < kCount; ++i) r.v[i] = ::fmaf(a.v[i], b.v[i], r.v[i]);
-      return;
-    case TapeCode::negate:
-      FULCRUM_LANES((static_cast<void>(y), -x))
-    case TapeCode::absolute:
-      FULCRUM_LANES((static_cast<void>(y), ::fabsf(x)))
-    case TapeCode::sqrt:
-      FULCRUM_LANES((static_cast<void>(y), ::sqrtf(x)))
-    case TapeCode::relu:
-      return each(r, Relu{});
-    case TapeCode::leaky_relu:
-      return each(r, LeakyRelu{{}, step.p});
-    case TapeCode::elu:
-      return each(r, Elu{{}, step.p});
-    case TapeCode::clip:
-      return each(r, Clip{{}, step.p, step.q});
-    case TapeCode::sigmoid:
-      return each(r, Sigmoid{});
-    case TapeCode::tanh:
-      return each(r, Tanh{});
-    case TapeCode::swish:
-      return each(r, Swish{});
-    case TapeCode::gelu:
-      return each(r, Gelu{});
-    default:
-      return;
-  }
-#undef FULCRUM_LANES
+  for (int i = 0; i < kCount; ++i) r.v[i] = f(r.v[i], a.v[i]);
 }
+
+struct Add {
+  __device__ __forceinline__ float operator()(float r, float a) const { return r + a; }
+};
+struct TakeFrom {
+  __device__ __forceinline__ float operator()(float r, float a) const { return a - r; }
+};
+struct Subtract {
+  __device__ __forceinline__ float operator()(float r, float a) const { return r - a; }
+};
+struct Multiply {
+  __device__ __forceinline__ float operator()(float r, float a) const { return r * a; }
+};
+struct Minimum {  // NaN where either is
+  __device__ __forceinline__ float operator()(float r, float a) const { return r < a || r != r ? r : a; }
+};
+struct Maximum {
+  __device__ __forceinline__ float operator()(float r, float a) const { return r > a || r != r ? r : a; }
+};
+struct Divide {
+  __device__ __forceinline__ float operator()(float r, float a) const { return r / a; }
+};
+struct DivideBy {
+  __device__ __forceinline__ float operator()(float r, float a) const { return a / r; }
+};
+struct Affine {
+  float p, q;
+  __device__ __forceinline__ float operator()(float r) const { return r * p + q; }
+};
+struct BendClip {
+  LeakyRelu bend;
+  Clip clip;
+  __device__ __forceinline__ float operator()(float r) const { return clip(bend(r)); }
+};
+struct Negate {
+  __device__ __forceinline__ float operator()(float r) const { return -r; }
+};
+struct Absolute {
+  __device__ __forceinline__ float operator()(float r) const { return ::fabsf(r); }
+};
+struct Sqrt {
+  __device__ __forceinline__ float operator()(float r) const { return ::sqrtf(r); }
+};
+template <class Function>
+struct WithConstant {
+  float p;
+  __device__ __forceinline__ float operator()(float r) const { return Function()(r, p); }
+};
 
 /// From global to shared memory without a register on the way; complete for this thread after finish_copies().
 template <class Pack>
@@ -148,38 +129,125 @@ struct Column {
   }
 };
 
-/// `values` has the operands: get() of a slot, put() into one.
+template <class Function, class Values>
+__device__ __forceinline__ void with_slot(const DeviceStep& step, const Values& values,
+                                          Lanes<Values::kCount>& r) {
+  Lanes<Values::kCount> a;
+  values.get(step.a(), a);
+  each(r, a, Function());
+}
+
 template <class Values>
-__device__ __forceinline__ void run_tape(const ops::Tape& tape, const Values& values,
+__device__ __forceinline__ void get_either(const Values& values, int slot, float constant,
+                                           Lanes<Values::kCount>& lanes) {
+  if (slot != kConstantSlot) return values.get(slot, lanes);
+#pragma unroll
+  for (int i = 0; i < Values::kCount; ++i) lanes.v[i] = constant;
+}
+
+template <class Values>
+__device__ __forceinline__ void multiply_add(const DeviceStep& step, const Values& values,
+                                             Lanes<Values::kCount>& r) {
+  Lanes<Values::kCount> a, b;
+  get_either(values, step.a(), step.p, a);
+  get_either(values, step.b(), step.q, b);
+#pragma unroll
+  for (int i = 0; i < Values::kCount; ++i) {
+    r.v[i] = step.code() == StepCode::fma ? ::fmaf(r.v[i], a.v[i], b.v[i]) : ::fmaf(a.v[i], b.v[i], r.v[i]);
+  }
+}
+
+/// Steps of the heavy kind.
+template <class Values>
+__device__ __forceinline__ void act_heavily(const DeviceStep& step, const Values& values,
+                                            Lanes<Values::kCount>& r) {
+  Lanes<Values::kCount> a;
+  switch (step.code()) {
+    case StepCode::load_constant:
+      return get_either(values, kConstantSlot, step.p, r);
+    case StepCode::divide:
+      get_either(values, step.a(), step.p, a);
+      return each(r, a, Divide());
+    case StepCode::divide_by:
+      get_either(values, step.a(), step.p, a);
+      return each(r, a, DivideBy());
+    case StepCode::sqrt:
+      return each(r, Sqrt());
+    case StepCode::elu:
+      return each(r, Elu{{}, step.p});
+    default:
+      return each(r, Tanh{});
+  }
+}
+
+/// One step. `values` has the operands: get() of a slot, put() into one.
+template <bool kHeavy, class Values>
+__device__ __forceinline__ void act(const DeviceStep& step, const Values& values, Lanes<Values::kCount>& r) {
+  switch (step.code()) {
+    case StepCode::load:
+      return values.get(step.a(), r);
+    case StepCode::store:
+      return values.put(step.a(), r);
+    case StepCode::add:
+      return with_slot<Add>(step, values, r);
+    case StepCode::add_constant:
+      return each(r, WithConstant<Add>{step.p});
+    case StepCode::subtract:
+      return with_slot<Subtract>(step, values, r);
+    case StepCode::take_from:
+      return with_slot<TakeFrom>(step, values, r);
+    case StepCode::take_from_constant:
+      return each(r, WithConstant<TakeFrom>{step.p});
+    case StepCode::multiply:
+      return with_slot<Multiply>(step, values, r);
+    case StepCode::multiply_constant:
+      return each(r, WithConstant<Multiply>{step.p});
+    case StepCode::affine:
+      return each(r, Affine{step.p, step.q});
+    case StepCode::minimum:
+      return with_slot<Minimum>(step, values, r);
+    case StepCode::minimum_constant:
+      return each(r, WithConstant<Minimum>{step.p});
+    case StepCode::maximum:
+      return with_slot<Maximum>(step, values, r);
+    case StepCode::maximum_constant:
+      return each(r, WithConstant<Maximum>{step.p});
+    case StepCode::fma:
+    case StepCode::fma_onto:
+      return multiply_add(step, values, r);
+    case StepCode::negate:
+      return each(r, Negate());
+    case StepCode::absolute:
+      return each(r, Absolute());
+    case StepCode::bend:
+      return each(r, LeakyRelu{{}, step.p});
+    case StepCode::clip:
+      return each(r, Clip{{}, step.p, step.q});
+    case StepCode::bend_clip:
+      return each(r, BendClip{{{}, step.s}, {{}, step.p, step.q}});
+    case StepCode::sigmoid:
+      return each(r, Sigmoid{});
+    case StepCode::swish:
+      return each(r, Swish{});
+    case StepCode::gelu:
+      return each(r, Gelu{});
+    default:
+      if constexpr (kHeavy) return act_heavily(step, values, r);
+      __builtin_unreachable();
+  }
+}
+
+/// The step after the current one is fetched while that one is computed.
+template <bool kHeavy, class Values>
+__device__ __forceinline__ void run_tape(const DeviceTape& tape, const Values& values,
                                          Lanes<Values::kCount>& r) {
-  constexpr int kCount = Values::kCount;
-  Lanes<kCount> a, b;
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) r.v[i] = a.v[i] = b.v[i] = 0;
+  get_either(values, tape.step[0].a(), tape.step[0].p, r);
+  DeviceStep next = tape.step[1];
 #pragma unroll 1
-  for (int s = 0; s < tape.length; ++s) {
-    const TapeStep step = tape.step[s];
-    if (step.code == TapeCode::store) {
-      values.put(step.a, r);
-      continue;
-    }
-    if (step.code <= TapeCode::fma_onto) {
-      if (step.a == ops::kTapeConst) {
-#pragma unroll
-        for (int i = 0; i < kCount; ++i) a.v[i] = step.p;
-      } else {
-        values.get(step.a, a);
-      }
-    }
-    if (step.code == TapeCode::fma || step.code == TapeCode::fma_onto) {
-      if (step.b == ops::kTapeConst) {
-#pragma unroll
-        for (int i = 0; i < kCount; ++i) b.v[i] = step.q;
-      } else {
-        values.get(step.b, b);
-      }
-    }
-    act(step, r, a, b);
+  for (int s = 1; s < tape.length; ++s) {
+    const DeviceStep step = next;
+    next = tape.step[s + 1];
+    act<kHeavy>(step, values, r);
   }
 }
 
@@ -208,6 +276,7 @@ struct Work : Column<Pack, kItems, kThreads> {
   }
   /// All leaves of this thread on their way to its column.
   __device__ __forceinline__ void fetch_all() const {
+#pragma unroll 1
     for (int leaf = 0; leaf < call.tape.leaves; ++leaf) {
       if (has_odd) *reinterpret_cast<float*>(this->at(leaf, 0)) = call.operands.in[leaf][odd_at];
 #pragma unroll
@@ -227,35 +296,16 @@ struct Work : Column<Pack, kItems, kThreads> {
   }
 };
 
-/// The same, but a leaf is read when a step asks for it: without the way through shared memory, and later.
-template <class Pack, int kItems, int kThreads>
-struct LateWork : Work<Pack, kItems, kThreads> {
-  using Base = Work<Pack, kItems, kThreads>;
-  using Base::Base;
-  using Base::kCount;
-
-  __device__ __forceinline__ void fetch_all() const {}
-  __device__ __forceinline__ void get(int slot, Lanes<kCount>& lanes) const {
-    if (slot >= this->call.tape.leaves) return Base::get(slot, lanes);
-    if (this->has_odd) lanes.v[0] = this->call.operands.in[slot][this->odd_at];
-#pragma unroll
-    for (int i = 0; i < kItems; ++i) {
-      if (i * kThreads < this->left)
-        Base::unpack(load<Cache::kept>(this->from(slot) + i * kThreads), i, lanes);
-    }
-  }
-};
-
 /// A tile a CTA; where there are odd elements, one CTA more takes them, one a thread.
-template <template <class, int, int> class Kind, class Pack, int kItems, int kThreads, int kCtasPerSm>
+template <bool kHeavy, class Pack, int kItems, int kThreads, int kCtasPerSm>
 __global__ void __launch_bounds__(kThreads, kCtasPerSm)
     interpret(const __grid_constant__ TapeCall call, Span span, Signal signal) {
   extern __shared__ __align__(16) unsigned char shared_bytes[];
   follow();
-  const Kind<Pack, kItems, kThreads> work(call, span, reinterpret_cast<Pack*>(shared_bytes));
+  const Work<Pack, kItems, kThreads> work(call, span, reinterpret_cast<Pack*>(shared_bytes));
   work.fetch_all();
-  Lanes<Kind<Pack, kItems, kThreads>::kCount> r;
-  run_tape(call.tape, work, r);
+  Lanes<Work<Pack, kItems, kThreads>::kCount> r;
+  run_tape<kHeavy>(call.tape, work, r);
   work.store_result(r);
   raise_when_last(signal);
 }

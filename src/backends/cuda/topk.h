@@ -39,7 +39,7 @@ struct StreamShape {
   }
   std::size_t ticket_bytes() const { return static_cast<std::size_t>(groups) * sizeof(unsigned); }
 };
-StreamShape stream_shape(const Search& search);
+StreamShape stream_shape(const Search& search, bool single_rows = false);
 
 /// `lists` and `tickets` of the shape's sizes; tickets are zero between calls.
 fulcrum_status enqueue_stream(const Search& search, const StreamShape& shape, void* lists, unsigned* tickets,
@@ -47,9 +47,8 @@ fulcrum_status enqueue_stream(const Search& search, const StreamShape& shape, vo
 
 /// How a search by tensor cores falls into CTAs: tiles of queries times chunks of tiles of rows.
 struct TensorShape {
-  int queries = 0;    // of a tile
-  int terms = 1;      // of a score: 1 or, to carry all bits of f32, 3
-  bool wide = false;  // by the kernel of topk_wide.h
+  int queries = 0;  // of a tile
+  int terms = 1;    // of a score: 1 or, to carry all bits of f32, 3
   // By that of topk_packed.h, with copies of rows and queries in so many bytes each; 0: without.
   std::int64_t packed_pitch = 0;
   std::int64_t query_tiles = 0, chunks = 0;
@@ -64,22 +63,28 @@ struct TensorShape {
     const auto all = static_cast<std::size_t>(search.row_count + search.query_count);
     return packed_pitch == 0 ? 0 : all * (static_cast<std::size_t>(packed_pitch) + sizeof(float));
   }
-  std::size_t bound_bytes() const { return static_cast<std::size_t>(padded_queries()) * sizeof(unsigned); }
+  std::size_t bound_bytes() const;
 };
 inline constexpr int kTileRows = 128;
 inline constexpr int kCandidates = 256;  // of a query in one chunk; a tile may add kTileRows
 inline constexpr int kMostChunks = 512;
+inline constexpr int kTops =
+    16;  // groups of all rows whose best products CTAs tell each other, for a k up to this
 inline constexpr int kTensorMostK = 32;
 inline constexpr std::int64_t kTensorMostD = 1 << 16;  // the bound grows with it
 TensorShape tensor_shape(const Search& search, int terms);
 /// The same with copies of all operands.
 TensorShape packed_shape(const Search& search, int terms);
 /// Whether the device and the copies' kernel can, and whether that is faster.
-bool packed_takes(const Search& search);
+bool packed_takes(const Search& search, int terms);
 bool packed_pays(const Search& search, int terms);
 bool tensor_takes(std::int64_t queries, std::int64_t rows, std::int64_t d, std::int64_t k);
 
-/// `bounds` are zero between calls.
+inline std::size_t TensorShape::bound_bytes() const {
+  return static_cast<std::size_t>(padded_queries()) * (1 + kTops) * sizeof(unsigned);
+}
+
+/// `bounds` are zero between calls; tops lie behind them.
 struct TensorMemory {
   void* candidates = nullptr;
   int* counts = nullptr;

@@ -92,7 +92,7 @@ struct Choice {
   }
 
   /// New bounds from the maxima, shared with the CTAs of other rows. Barriers around it.
-  __device__ __forceinline__ void refresh() {
+  __device__ __forceinline__ void refresh(bool first) {
     const int query = static_cast<int>(threadIdx.x);
     if (query >= kQueries) return;
     constexpr float kInfinity = INFINITY;
@@ -101,9 +101,16 @@ struct Choice {
       return;
     }
     float v[Tile::kMaxima];
+    if (s.tops) {
+#pragma unroll
+      for (int i = 0; i < Tile::kMaxima; ++i) v[i] = state.maxima[i][query];
+      give_tops(s, query0 + query, static_cast<int>(chunk), v);
+    }
 #pragma unroll
     for (int i = 0; i < Tile::kMaxima; ++i) v[i] = state.maxima[i][query];
-    float bound = kth_largest(v, s.search.k) - state.margin[query];
+    float best = kth_largest(v, s.search.k);
+    if (s.tops) best = fmaxf(best, kth_of_tops(s, query0 + query, first ? kMoreQuestions : 0));
+    float bound = best - state.margin[query];
     if (bound == bound) {
       const unsigned seen = atomicMax(s.bounds + query0 + query, order_of(bound));
       if (seen != 0) bound = fmaxf(bound, score_of(seen));
@@ -192,7 +199,7 @@ struct Choice {
     scale(sums);
     if ((tile & (tile + 1)) == 0) {  // after 1, 2, 4, ... tiles
       __syncthreads();
-      refresh();
+      refresh(tile == 0);
       __syncthreads();
     }
     if constexpr (kQueries == 16) {
@@ -204,7 +211,7 @@ struct Choice {
     bool full = false;
     for (int query = threadIdx.x; query < kQueries; query += kTensorThreads) full |= is_full(query);
     if (__syncthreads_or(full)) {
-      refresh();
+      refresh(false);
       __syncthreads();
       make_room();
       __syncthreads();

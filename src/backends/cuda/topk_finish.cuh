@@ -180,7 +180,9 @@ struct Finish {
     }
     const std::int64_t at = query * s.search.k;
     if (warp == 0) write_lane(best.mine, s.search.k, lane, s.search.ids + at, s.search.scores + at);
-    if (threadIdx.x == 0) s.bounds[query] = 0;  // for the next call; all have read it
+    // For the next call; all have read them.
+    if (threadIdx.x == 0) s.bounds[query] = 0;
+    if (s.tops && threadIdx.x < kTops) s.tops[query * kTops + threadIdx.x] = 0;
   }
 };
 

@@ -289,13 +289,19 @@ struct Choice {
   }
 
   /// Scores are cut at 1, where equal ones are in the order of their rows: nothing near 1 is left out.
-  __device__ __forceinline__ void refresh(unsigned seen) {
+  __device__ __forceinline__ void refresh(unsigned seen, bool first) {
     if (!has_query) return;
+    const std::int64_t query = query0 + thread;
     float v[kMaxima];
 #pragma unroll
     for (int i = 0; i < kMaxima; ++i) v[i] = score_of(state.maxima[i][thread]);
-    const float bound = fminf(kth_largest(v, s.search.k), 1.0F) - s.margin;
-    if (order_of(bound) > seen) atomicMax(s.bounds + query0 + thread, order_of(bound));
+    give_tops(s, query, chunk, v);
+#pragma unroll
+    for (int i = 0; i < kMaxima; ++i) v[i] = score_of(state.maxima[i][thread]);
+    float best = kth_largest(v, s.search.k);
+    best = fmaxf(best, kth_of_tops(s, query, first ? kMoreQuestions : 0));
+    const float bound = fminf(best, 1.0F) - s.margin;
+    if (order_of(bound) > seen) atomicMax(s.bounds + query, order_of(bound));
     state.bound[thread] = order_of(bound) > seen ? bound : score_of(seen);
   }
 
@@ -363,13 +369,13 @@ struct Choice {
     if (turn == 0) learn_maxima(sums);
     if ((turn & (turn + 1)) == 0) {  // after 1, 2, 4, ... tiles
       __syncthreads();
-      refresh(seen);
+      refresh(seen, turn == 0);
       __syncthreads();
     }
     append(sums, row0, turn > 0);
     __syncthreads();
     if (__syncthreads_or(thread < kQueries && is_full(thread))) {
-      refresh(seen);
+      refresh(seen, false);
       __syncthreads();
       make_room();
       __syncthreads();

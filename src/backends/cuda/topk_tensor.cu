@@ -7,13 +7,11 @@
 #include "backends/cuda/topk_candidates.cuh"
 #include "backends/cuda/topk_finish.cuh"
 #include "backends/cuda/topk_packed.h"
-#include "backends/cuda/topk_wide.h"
 
 namespace fulcrum::backends::cuda::topk {
 namespace {
 
-constexpr std::int64_t kWideLeast = 128;  // queries that are worth a wide tile
-constexpr std::int64_t kBatch = 8192;     // queries at once: what candidates take grows with them
+constexpr std::int64_t kBatch = 8192;  // queries at once: what candidates take grows with them
 constexpr int kMostShared =
     std::max({TensorTile<16>::kSharedBytes, TensorTile<64>::kSharedBytes, TensorTile<128>::kSharedBytes});
 using Kernel = void (*)(TensorSearch);
@@ -79,10 +77,16 @@ fulcrum_status launch_tiles(const Choices& choices, const TensorSearch& s, bool 
                            stream, 1, s);
 }
 
+/// How many groups a CTA tells of so that all chunks together fill the tops.
+int given_groups(std::int64_t chunks) {
+  int given = 1;
+  while (given < kTops && given * chunks < kTops) given *= 2;
+  return given;
+}
+
 fulcrum_status launch_search(const Choices& choices, const TensorSearch& s, const TensorShape& shape,
                              bool programmatic, void* stream) {
   if (shape.packed_pitch > 0) return enqueue_packed(s, shape.terms, shape.queries, programmatic, stream);
-  if (shape.wide) return enqueue_wide(s, programmatic, stream);
   return launch_tiles(choices, s, programmatic, stream);
 }
 
@@ -117,23 +121,18 @@ TensorShape tensor_shape(const Search& s, int terms) {
   if (!s.aligned || s.k > 16 || queries <= 64 || streaming::divide_up(queries, 128) * row_tiles < slots)
     shape.queries = 64;
   if (s.aligned && queries <= 32) shape.queries = 16;
-  // A wide tile pays where every SM has several.
-  const bool enough = streaming::divide_up(queries, kWideQueries) * row_tiles >= 2 * device().sms;
-  shape.wide = enough && shape.terms == 1 && s.k <= kWideMostK && queries >= kWideLeast &&
-               streaming::can_follow(nullptr) != 0;
-  if (shape.wide) shape.queries = kWideQueries;
   shape.query_tiles = streaming::divide_up(queries, shape.queries);
-  shape.chunks = std::clamp<std::int64_t>((shape.wide ? slots / 2 : slots) / shape.query_tiles, 1, row_tiles);
+  shape.chunks = std::clamp<std::int64_t>(slots / shape.query_tiles, 1, row_tiles);
   return shape;
 }
 
-bool packed_takes(const Search& s) {
+bool packed_takes(const Search& s, int terms) {
   return s.aligned && s.k <= kPackedMostK && device().major == 9 && device().minor == 0 &&
-         packed_shape(s, 3).packed_bytes(s) <= kMostPackedBytes;
+         packed_shape(s, terms).packed_bytes(s) <= kMostPackedBytes;
 }
 
 bool packed_pays(const Search& s, int terms) {
-  return packed_takes(s) && s.query_count >= (terms == 1 ? kPackedOnceQueries : kPackedQueries) &&
+  return packed_takes(s, terms) && s.query_count >= (terms == 1 ? kPackedOnceQueries : kPackedQueries) &&
          s.query_count * s.row_count >= kPackedPairs;
 }
 
@@ -156,7 +155,7 @@ fulcrum_status enqueue_tensor_search(const Search& s, const TensorShape& shape, 
   const Choices choices = kernel_of(s, shape);
   const bool is_packed = shape.packed_pitch > 0;
   const Packed packed = packed_of(s, shape, memory.packed);
-  if (!shape.wide && !is_packed) FULCRUM_STATUS(allow(choices));
+  if (!is_packed) FULCRUM_STATUS(allow(choices));
   for (std::int64_t call = 0; call < count; ++call) {
     if (is_packed) FULCRUM_STATUS(enqueue_pack(s, packed, shape.terms, programmatic, stream));
     for (std::int64_t first = 0; first < s.query_count; first += kBatch) {
@@ -167,7 +166,9 @@ fulcrum_status enqueue_tensor_search(const Search& s, const TensorShape& shape, 
           .counts = memory.counts,
           .bounds = memory.bounds,
           .margin = 2 * (is_packed ? packed_error_of(s, shape.terms) : error_of(s, shape.terms)),
-          .packed = packed};
+          .packed = packed,
+          .given = given_groups(shape.chunks)};
+      if (s.k <= kTops) part.tops = memory.bounds + shape.padded_queries();
       part.search.query_count = std::min(kBatch, s.query_count - first);
       part.search.queries += first * s.d;
       part.search.ids += first * s.k;

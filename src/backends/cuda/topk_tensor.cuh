@@ -35,11 +35,15 @@ struct TensorSearch {
   unsigned* bounds;       // [query], as order_of(): the best bound of any CTA
   float margin;           // twice the error of a score
   Packed packed = {};
+  unsigned* tops =
+      nullptr;    // [query][kTops], as order_of(): the largest product in each of so many groups of all rows
+  int given = 1;  // groups of a CTA's rows: enough for all of them to fill the tops
 };
 
 inline constexpr int kDepth = 32;  // terms of a slab: 128 bytes of a row
 inline constexpr int kChunks = 8;  // of 16 bytes in it
 inline constexpr int kTensorThreads = 128;
+inline constexpr int kMoreQuestions = 6;  // about other CTAs' first tiles
 
 /// How the four warps share a tile of kTileRows rows and kQueries queries.
 template <int kQueries>
@@ -266,6 +270,47 @@ __device__ __forceinline__ float kth_largest(float (&v)[kCount], int k) {
 #pragma unroll
   for (int i = 1; i < kCount; ++i) result = fminf(result, i < k ? v[i] : INFINITY);
   return result;
+}
+
+/// Tells all CTAs of the largest products in kCount groups of this one's rows, a power of two. Leaves others in `v`.
+template <int kCount>
+__device__ __forceinline__ void give_tops(const TensorSearch& s, std::int64_t query, int chunk,
+                                          float (&v)[kCount]) {
+#pragma unroll
+  for (int step = 0; step < 5; ++step) {
+    const int width = 16 >> step;
+#pragma unroll
+    for (int i = 0; i < kCount / 2; ++i) {
+      if (i < width && i + width < kCount) v[i] = s.given <= width ? fmaxf(v[i], v[i + width]) : v[i];
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < kTops; ++i) {
+    if (i < s.given && v[i] > -INFINITY)
+      atomicMax(s.tops + query * kTops + ((chunk * s.given + i) & (kTops - 1)), order_of(v[i]));
+  }
+}
+/// The k-th largest of what all CTAs told, k at most kTops. Asks up to `more` times again while some groups are silent:
+/// CTAs come to the end of their first tiles at about the same time.
+__device__ __forceinline__ float kth_of_tops(const TensorSearch& s, std::int64_t query, int more) {
+  float v[kTops];
+  for (bool complete = false; !complete; --more) {
+    complete = true;
+#pragma unroll
+    for (int i = 0; i < kTops; i += 4) {
+      std::uint32_t told[4];
+      asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(told[0]), "=r"(told[1]), "=r"(told[2]), "=r"(told[3])
+                   : "l"(s.tops + query * kTops + i)
+                   : "memory");
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        v[i + e] = told[e] == 0 ? -INFINITY : score_of(told[e]);
+        complete &= told[e] != 0 || more <= 0;
+      }
+    }
+  }
+  return kth_largest(v, s.search.k);
 }
 
 /// Where a warp writes the candidates that its lanes have for kColumns queries each, kSites a query: lanes with the same

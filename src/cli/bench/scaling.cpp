@@ -117,8 +117,8 @@ std::string_view to_string(GrowthVerdict verdict) {
 }
 
 std::string meaning(const GrowthFinding& f) {
-  const std::string fact = fmt::format("doubling {} takes {:.2g}x the time, by its {} {:.2g}x", f.size,
-                                       std::exp2(f.exponent), f.expected_from, std::exp2(f.expected));
+  std::string fact = fmt::format("doubling {} takes {:.2g}x the time, by its {} {:.2g}x", f.size,
+                                 std::exp2(f.exponent), f.expected_from, std::exp2(f.expected));
   switch (f.verdict) {
     case GrowthVerdict::as_expected:
       return "as expected: " + fact;

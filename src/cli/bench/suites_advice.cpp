@@ -128,10 +128,9 @@ void add_general(std::vector<std::string>& list, const std::vector<SuiteLine>& l
   if (!short_rows.empty())
     list.push_back(fmt::format("Batch calls that take less than {}: {}.", human_seconds(kShortCallSeconds),
                                fmt::join(short_rows, ", ")));
-  list.push_back(
+  list.emplace_back(
       "Always: take device memory from a pool, tune block sizes, give large products to tensor cores where "
-      "their "
-      "precision is allowed, and watch how busy the device is.");
+      "their precision is allowed, and watch how busy the device is.");
 }
 
 }  // namespace

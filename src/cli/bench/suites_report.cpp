@@ -28,6 +28,7 @@ std::string ranking(std::string_view title, std::vector<Shown> rows, std::size_t
                    [&](const Shown& a, const Shown& b) { return value(a) > value(b); });
   rows.resize(std::min(rows.size(), count));
   std::vector<std::string> parts;
+  parts.reserve(rows.size());
   for (const Shown& row : rows) parts.push_back(fmt::format("{} {}", row.label, text(value(row))));
   return parts.empty() ? "" : fmt::format("{}: {}", title, fmt::join(parts, ", "));
 }

@@ -74,8 +74,11 @@ Result<Exit> run(const Options& options, Context& context) {
   if (options.has("explain")) {
     FULCRUM_CHECK(explain(plans, options.text("explain"), context));
   } else if (!plans.empty() && !plans.front().rows.empty()) {
-    context.print(fmt::format("Why: {0} plan --explain {1}    The page: {0} report\n", context.program(),
-                              plans.front().rows.front().name));
+    const std::string& first = plans.front().rows.front().name;
+    const bool quoted = first.find(' ') != std::string::npos;
+    context.print(fmt::format("Why: {0} plan --explain {1}    The page: {2}\n", context.program(),
+                              quoted ? fmt::format("'{}'", first) : first,
+                              program ? "--html FILE" : context.program() + " report"));
   }
   if (options.has("predictions")) FULCRUM_CHECK(write_predictions(options, subject, stock, targets, context));
   if (options.has("html")) {

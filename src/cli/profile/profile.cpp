@@ -5,6 +5,7 @@
 #include "cli/profile/profile.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fulcrum/report/formats.h>
 #include <unistd.h>
 
@@ -122,6 +123,10 @@ Result<CpuProfile> record_profile(const Recording& recording, Context& context) 
   FULCRUM_TRY(CpuProfile profile, record::record(options));
   context.progress("");
   profile.machine_id = context.machine().id;
+  if (profile.command.empty()) {
+    profile.command = recording.pid != 0 ? fmt::format("process {}", recording.pid)
+                                         : fmt::format("{}", fmt::join(recording.command, " "));
+  }
   if (profile.program.empty()) {
     profile.program = fmt::format("fulcrum {} ({})", build_info().version, build_info().commit);
   }

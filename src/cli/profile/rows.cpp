@@ -45,16 +45,35 @@ bool matches(std::string_view text, Words patterns) {
   });
 }
 
-/// "ns::work<int>(float)" -> "ns::work": arguments and template arguments name types, not the function.
+/// "void ns::work<int>(float)" -> "ns::work": arguments and types name no function.
 std::string bare_name(std::string_view function) {
+  constexpr std::string_view kNobody = "(anonymous namespace)::";
+  std::string text(function);
+  for (std::size_t at = text.find(kNobody); at != std::string::npos; at = text.find(kNobody)) {
+    text.erase(at, kNobody.size());
+  }
   std::string out;
   int depth = 0;
-  for (const char c : function) {
+  for (const char c : text) {
     if (c == '<' || c == '(') ++depth;
     if (depth == 0) out += c;
     if ((c == '>' || c == ')') && depth > 0) --depth;
   }
+  // Templates are shown with the type they return; "const" follows arguments.
+  if (out.ends_with(" const")) out.resize(out.size() - 6);
+  const std::size_t space = out.rfind(' ');
+  if (space != std::string::npos && out.find("operator") == std::string::npos && out.front() != '[') {
+    out.erase(0, space + 1);
+  }
   return out.empty() ? std::string(function) : out;
+}
+
+/// The name with what it is in: "Index::search".
+std::string shown_name(std::string_view function) {
+  const std::string bare = bare_name(function);
+  const std::size_t last = bare.rfind("::");
+  const std::size_t before = last == std::string::npos || last == 0 ? last : bare.rfind("::", last - 1);
+  return before == std::string::npos ? bare : bare.substr(before + 2);
 }
 
 std::string last_name(const std::string& bare) {
@@ -147,7 +166,7 @@ class Attribution {
       if (frame.inlined || facts_[frames[i]].of_system) continue;
       return {"function " + frame.function + "\n" + frame.module,
               CodeRow::Kind::function,
-              bare_name(frame.function),
+              shown_name(frame.function),
               "",
               {},
               i};
@@ -224,7 +243,7 @@ class Attribution {
         if (mix.function == row.function && (mix.module.empty() || mix.module == row.module)) row.mix = &mix;
       }
     }
-    if (row.kind == CodeRow::Kind::op && !row.function.empty()) row.name = bare_name(row.function);
+    if (row.kind == CodeRow::Kind::op && !row.function.empty()) row.name = shown_name(row.function);
     take_region(row);
     if (!split_by_calls(row, rows)) rows.push_back(row);
   }

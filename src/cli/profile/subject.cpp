@@ -92,6 +92,8 @@ std::string doubt_of(const CodeRow& row, bool foreign) {
     if (row.mix->flops > 0)
       text += bits < kScalarBits ? ", scalar" : fmt::format(", {:.0f}-bit vectors", bits);
     text += row.threads > 1.5 ? fmt::format(", {:.0f} threads inside", row.threads) : ", one thread";
+    // Calls that the code holds, sampled or not; a sum is a carried dependency too, and spreads well.
+    if (!row.mix->against.empty()) text += fmt::format(", {} in it", fmt::join(row.mix->against, ", "));
     text += ": samples cannot show that its iterations are independent";
   } else {
     text = "nothing says that its iterations are independent";
@@ -122,7 +124,7 @@ model::PlanItem item_of(const CodeRow& row, const CpuProfile& profile, const Mac
     }
     return item;
   }
-  if (!item.facts.serial.empty() || row.kind == CodeRow::Kind::rest) return item;
+  if (!item.facts.serial.empty()) return item;
   item.now = bounds.now;
   if (bounds.cpu.valid()) item.best_cpu = bounds.cpu;
   if (bounds.gpu.valid()) item.best_gpu = bounds.gpu;

@@ -7,6 +7,7 @@
 #include <fulcrum/ops.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace fulcrum::ops {
@@ -15,9 +16,9 @@ namespace {
 /// One contiguous array that a call reads or writes.
 struct Region {
   std::string_view name;
-  const char* begin;
-  std::int64_t bytes;
-  bool written;
+  const char* begin = nullptr;
+  std::int64_t bytes = 0;
+  bool written = false;
 };
 
 Error overlapping(const Op& op, const Region& a, const Region& b) {
@@ -29,8 +30,10 @@ Error overlapping(const Op& op, const Region& a, const Region& b) {
 }
 
 /// One sweep over the regions by address: list forms have thousands of them.
-Status check_overlaps(const Op& op, std::vector<Region>& regions) {
-  std::erase_if(regions, [](const Region& region) { return region.bytes == 0; });
+Status check_overlaps(const Op& op, std::span<Region> all) {
+  const auto empty = [](const Region& region) { return region.bytes == 0; };
+  const auto kept = std::remove_if(all.begin(), all.end(), empty) - all.begin();
+  const std::span<Region> regions = all.first(static_cast<std::size_t>(kept));
   const auto end = [](const Region& region) { return region.begin + region.bytes; };
   // At equal addresses what is written comes first, so every read seen before a write starts below it.
   std::sort(regions.begin(), regions.end(), [](const Region& a, const Region& b) {
@@ -120,9 +123,9 @@ Status check_finite(const Op& op, const Slot& slot, DType dtype, const void* dat
 }  // namespace
 
 Status check_pointers(const Op& op, const Args& args, DType dtype) {
-  std::vector<Region> regions;
   const int lengths = op.list_lengths ? op.list_lengths(args) : -1;
   if (lengths >= 0) {
+    std::vector<Region> regions;
     FULCRUM_CHECK(check_lists(op, args, dtype, lengths, regions));
     return check_overlaps(op, regions);
   }
@@ -130,6 +133,8 @@ Status check_pointers(const Op& op, const Args& args, DType dtype) {
     return Error{Code::invalid_argument, fmt::format("{} needs its prepared resource", op.name),
                  "pass what the op's prepare() returned"};
   }
+  std::array<Region, FULCRUM_SLOTS> regions;  // every call comes by here: no memory is asked for
+  std::size_t used = 0;
   int pointer = 0;
   for (const Slot& slot : op.slots) {
     if (slot.kind != SlotKind::in && slot.kind != SlotKind::out && slot.kind != SlotKind::inout) continue;
@@ -141,10 +146,10 @@ Status check_pointers(const Op& op, const Args& args, DType dtype) {
     }
     const DType type = dtype_of(op, number, dtype);
     if (slot.finite) FULCRUM_CHECK(check_finite(op, slot, type, args.ptr[number], elements));
-    regions.push_back(Region{slot.name, static_cast<const char*>(args.ptr[number]), elements * bytes_of(type),
-                             slot.kind != SlotKind::in});
+    regions[used++] = Region{slot.name, static_cast<const char*>(args.ptr[number]), elements * bytes_of(type),
+                             slot.kind != SlotKind::in};
   }
-  return check_overlaps(op, regions);
+  return check_overlaps(op, std::span(regions).first(used));
 }
 
 }  // namespace fulcrum::ops

@@ -109,7 +109,7 @@ std::string speedscope(const CpuProfile& profile) {
   const auto lists = by_thread(profile);
   for (std::size_t i = 0; i < lists.size(); ++i) {
     if (lists[i].empty()) continue;
-    Json samples = Json::array(), weights = samples;
+    Json samples = Json::array(), weights = Json::array();
     double sum = 0;
     for (const CpuProfile::Sample* sample : lists[i]) {
       samples.push_back(outer_first(profile, *sample));

@@ -36,37 +36,19 @@ attention::Tiling staged_tiling(int d) {
   return {.tiles = d == 64 ? 2 : 1, .step = 32, .row_warps = 1, .key_warps = 8, .cluster = 1, .staged = true};
 }
 
-struct Named {
-  const char* variant;
-  attention::Tiling tiling;
-};
-/// Tilings by name.
-constexpr Named kNamed[] = {
-    {"split_1_32_8_1_4", {.tiles = 1, .step = 32, .row_warps = 8, .key_warps = 1, .cluster = 4}},
-    {"split_1_32_4_2_4", {.tiles = 1, .step = 32, .row_warps = 4, .key_warps = 2, .cluster = 4}},
-    {"split_1_32_4_2_2", {.tiles = 1, .step = 32, .row_warps = 4, .key_warps = 2, .cluster = 2}},
-    {"split_2_16_4_2_4", {.tiles = 2, .step = 16, .row_warps = 4, .key_warps = 2, .cluster = 4}},
-    {"split_2_16_4_1_4", {.tiles = 2, .step = 16, .row_warps = 4, .key_warps = 1, .cluster = 4}},
-    {"split_2_16_2_4_4", {.tiles = 2, .step = 16, .row_warps = 2, .key_warps = 4, .cluster = 4}},
-    {"split_2_16_2_4_2", {.tiles = 2, .step = 16, .row_warps = 2, .key_warps = 4, .cluster = 2}},
-    {"split_1_64_8_1_4", {.tiles = 1, .step = 64, .row_warps = 8, .key_warps = 1, .cluster = 4}},
-    {"split_1_64_4_2_2", {.tiles = 1, .step = 64, .row_warps = 4, .key_warps = 2, .cluster = 2}},
-    {"split_2_16_2_2_4", {.tiles = 2, .step = 16, .row_warps = 2, .key_warps = 2, .cluster = 4}}};
-
-int has_named(const fulcrum_args* args) { return args->dim[4] == 64; }
+constexpr attention::Tiling kPairs{
+    .tiles = 2, .step = 32, .row_warps = 2, .key_warps = 4, .cluster = 2, .staged = true};
 
 fulcrum_status plan(const fulcrum_kernel* self, const fulcrum_args* args, void** into) {
   auto plan = std::make_unique<Plan>();
   plan->element = std::strcmp(self->dtype, "f16") == 0 ? Element::f16 : Element::bf16;
   const attention::Call call = attention::call_of(*args);
-  if (std::strncmp(self->variant, "staged", 6) == 0) {
+  if (std::strncmp(self->variant, "pairs", 5) == 0) {
+    if (attention::split_takes(call)) plan->route = {Way::split, kPairs};
+  } else if (std::strncmp(self->variant, "staged", 6) == 0) {
     if (attention::split_takes(call)) plan->route = {Way::split, staged_tiling(call.d)};
   } else if (std::strncmp(self->variant, "split", 5) == 0) {
     if (attention::split_takes(call)) plan->route = {Way::split, attention::tiling_for(call)};
-    for (const Named& named : kNamed) {
-      if (std::strcmp(self->variant, named.variant) == 0 && attention::split_fits(call, named.tiling))
-        plan->route.tiling = named.tiling;
-    }
   } else if (std::strncmp(self->variant, "flash", 5) != 0) {
     plan->route = attention::choose(*args, plan->element);
     const bool refused =
@@ -97,6 +79,10 @@ int has_staged(const fulcrum_args* args) {
          attention::staged_takes(attention::call_of(*args), staged_tiling(static_cast<int>(args->dim[4])));
 }
 
+int has_pairs(const fulcrum_args* args) {
+  return available() && has_split(args) && attention::staged_takes(attention::call_of(*args), kPairs);
+}
+
 fulcrum_kernel entry(const char* variant, Element element, int (*supports)(const fulcrum_args*)) {
   const bool f16 = element == Element::f16;
   return fulcrum_kernel{.variant = variant,
@@ -114,8 +100,8 @@ std::vector<fulcrum_kernel> all() {
       entry("default", Element::f16, nullptr),   entry("bf16", Element::bf16, nullptr),
       entry("split", Element::f16, has_split),   entry("split_bf16", Element::bf16, has_split),
       entry("staged", Element::f16, has_staged), entry("staged_bf16", Element::bf16, has_staged),
+      entry("pairs", Element::f16, has_pairs),   entry("pairs_bf16", Element::bf16, has_pairs),
       entry("flash", Element::f16, nullptr),     entry("flash_bf16", Element::bf16, nullptr)};
-  for (const Named& named : kNamed) kernels.push_back(entry(named.variant, Element::f16, has_named));
   for (fulcrum_kernel kernel : dnn_attention_kernels()) {
     // One name, one kernel.
     if (std::strcmp(kernel.variant, "cudnn") == 0 && std::strcmp(kernel.dtype, "bf16") == 0)

@@ -73,11 +73,11 @@ fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
 }
 
 /// Rows of a warp fixed; what does not fit the rows form goes the usual way.
-template <int kRows, int kWarps, bool kBeside = false, bool kOnce = false>
+template <int kRows, int kWarps, bool kBeside = false>
 fulcrum_status run_rows(const fulcrum_args* a, void* stream, std::int64_t count) {
   const Conv c = conv_of(*a);
   if (c.batch == 0 || c.kh != 3 || !fits_rows(c)) return run<true>(a, stream, count);
-  return enqueue_rows(c, RowShape{kRows, kWarps, kBeside, kOnce}, true, NoNote{}, stream, count);
+  return enqueue_rows(c, RowShape{kRows, kWarps, kBeside}, true, NoNote{}, stream, count);
 }
 
 template <auto kEntry>
@@ -96,13 +96,12 @@ std::span<const fulcrum_kernel> conv2d() {
                                            make_kernel<run<false>>("plain", false),
                                            make_kernel<run_rows<8, 4>>("rows8", false),
                                            make_kernel<run_rows<2, 4>>("rows2", false),
-                                           make_kernel<run_rows<4, 4, false, true>>("once4", false),
-                                           make_kernel<run_rows<2, 4, false, true>>("once2", false),
-                                           make_kernel<run_rows<8, 4, false, true>>("once8", false),
-                                           make_kernel<run_rows<4, 8, false, true>>("once4x8", false),
                                            make_kernel<run_rows<8, 4, true>>("beside8", false),
-                                           make_kernel<run_rows<8, 4, true, true>>("beside8once", false),
-                                           make_kernel<run_rows<4, 4, true, true>>("beside4once", false)};
+                                           make_kernel<run_rows<8, 8, true>>("beside8x8", false),
+                                           make_kernel<run_rows<8, 2, true>>("beside8x2", false),
+                                           make_kernel<run_rows<4, 4, true>>("beside4", false),
+                                           make_kernel<run_rows<4, 8, true>>("beside4x8", false),
+                                           make_kernel<run_rows<12, 4, true>>("beside12", false)};
   return kernels;
 }
 

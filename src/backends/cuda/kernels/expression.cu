@@ -11,24 +11,19 @@ namespace {
 
 using namespace streaming;
 
-/// The tape with parameters in place and operands numbered as slots of shared memory: leaves, then temporaries.
-void place_operands(const fulcrum_args& a, ops::Tape& tape) {
-  ops::bind_tape(*ops::tape_of(a), a, tape);
-  const auto slot = [&](std::uint8_t operand) {
-    if (!ops::is_temporary(operand)) return operand;
-    return static_cast<std::uint8_t>(operand - ops::kTapeLeaves + tape.leaves);
-  };
-  for (int i = 0; i < tape.length; ++i) {
-    tape.step[i].a = slot(tape.step[i].a);
-    tape.step[i].b = slot(tape.step[i].b);
-  }
+DeviceTape device_tape(const fulcrum_args& a) {
+  ops::Tape bound;
+  ops::bind_tape(*ops::tape_of(a), a, bound);
+  DeviceTape tape;
+  translate(bound, tape);
+  return tape;
 }
 
-template <template <class, int, int> class Kind, class Pack, int kItems, int kCtasPerSm>
+template <bool kHeavy, class Pack, int kItems, int kCtasPerSm>
 fulcrum_status launch_tape(const TapeCall& call, const Span& span, void* stream, int64_t count) {
-  const auto kernel = interpret<Kind, Pack, kItems, kMapThreads, kCtasPerSm>;
+  const auto kernel = interpret<kHeavy, Pack, kItems, kMapThreads, kCtasPerSm>;
   constexpr size_t kSlotBytes = sizeof(Pack) * kItems * kMapThreads, kDeclared = 48 << 10;
-  const size_t bytes = kSlotBytes * static_cast<size_t>(call.tape.leaves + call.tape.temporaries);
+  const size_t bytes = kSlotBytes * static_cast<size_t>(call.tape.slots);
   if (bytes > kDeclared) {
     FULCRUM_STATUS(allow_shared<kSlotBytes*(ops::kTapeLeaves + ops::kTapeTemporaries)>(kernel));
   }
@@ -40,30 +35,35 @@ fulcrum_status launch_tape(const TapeCall& call, const Span& span, void* stream,
 }
 
 /// kItems vectors a thread.
-template <template <class, int, int> class Kind, int kItems, int kCtasPerSm>
+template <int kItems, int kCtasPerSm, int kHeavyCtas>
 fulcrum_status run(const fulcrum_args* a, void* stream, int64_t count) {
   const int64_t n = a->dim[0];
   if (n == 0) return done();
   TapeCall call;
-  place_operands(*a, call.tape);
+  call.tape = device_tape(*a);
   // Leaves that the tape does not have stand for the result here, so that one rule finds the common alignment.
   call.operands.out = a->out<float>(ops::kTapeResult);
   for (int leaf = 0; leaf < ops::kTapeLeaves; ++leaf) {
     call.operands.in[leaf] = leaf < call.tape.leaves ? a->in<float>(leaf) : call.operands.out;
   }
   const int common = common_head(call.operands);
-  if (common < 0) return launch_tape<Kind, float, 4 * kItems, kCtasPerSm>(call, Span{n, 0, 0}, stream, count);
-  return launch_tape<Kind, float4, kItems, kCtasPerSm>(call, span_of(n, common), stream, count);
+  const Span span = common < 0 ? Span{n, 0, 0} : span_of(n, common);
+  const auto go = [&](auto launcher) { return launcher(call, span, stream, count); };
+  if (call.tape.heavy) {
+    if (common < 0) return go(launch_tape<true, float, 4 * kItems, kHeavyCtas>);
+    return go(launch_tape<true, float4, kItems, kHeavyCtas>);
+  }
+  if (common < 0) return go(launch_tape<false, float, 4 * kItems, kCtasPerSm>);
+  return go(launch_tape<false, float4, kItems, kCtasPerSm>);
 }
 
 }  // namespace
 
 std::span<const fulcrum_kernel> expression() {
   static const fulcrum_kernel kernels[] = {
-      fulcrum_kernel{.variant = "default", .level = 1, .isa = isa, .run = run<Work, 2, 5>},
-      fulcrum_kernel{.variant = "tile1", .level = 1, .isa = isa, .run = run<Work, 1, 6>},
-      fulcrum_kernel{.variant = "late", .level = 1, .isa = isa, .run = run<LateWork, 2, 4>},
-      fulcrum_kernel{.variant = "late_tile1", .level = 1, .isa = isa, .run = run<LateWork, 1, 6>},
+      fulcrum_kernel{.variant = "default", .level = 1, .isa = isa, .run = run<2, 6, 5>},
+      fulcrum_kernel{.variant = "tile1", .level = 1, .isa = isa, .run = run<1, 8, 8>},
+      fulcrum_kernel{.variant = "tile4", .level = 1, .isa = isa, .run = run<4, 4, 3>},
   };
   return kernels;
 }
