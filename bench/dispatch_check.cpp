@@ -32,7 +32,8 @@ using namespace fulcrum::executor;
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int kCalls = 20000;
+constexpr int kRounds = 101, kRoundCalls = 2000;  // short rounds: a few of them meet another process
+constexpr int kCalls = 20000;                     // timed one by one
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -48,15 +49,14 @@ struct Cost {
 template <class Body>
 Cost cost_of(Body body) {
   Cost cost;
-  std::vector<double> rounds;
+  std::vector<double> rounds(kRounds);
   const std::int64_t before = allocations;
-  for (int round = 0; round < 15; ++round) {
+  for (double& one : rounds) {
     const auto begin = Clock::now();
-    for (int i = 0; i < kCalls; ++i) body();
-    rounds.push_back(seconds_since(begin) / kCalls);
+    for (int i = 0; i < kRoundCalls; ++i) body();
+    one = seconds_since(begin) / kRoundCalls;
   }
-  cost.allocations =
-      static_cast<double>(allocations - before - 5) / (15.0 * kCalls);  // the list of rounds grew
+  cost.allocations = static_cast<double>(allocations - before) / (kRounds * kRoundCalls);
   std::sort(rounds.begin(), rounds.end());
   cost.mean = rounds[rounds.size() / 2];
   std::vector<double> clock(kCalls), single(kCalls);

@@ -4,7 +4,7 @@
 // What one pass gains over one op after the other: chains of four element-wise ops, fused and op by op, interleaved. Op
 // by op each op is the suite's own SIMD kernel where the suite has it, in the variant that is fastest at this size, and
 // writes a buffer of its own; beside it stands the same with all ops but the first in place. One and all threads.
-//   expression_check [N [SECONDS]]
+//   expression_check [N [SECONDS [PROGRAM]]]
 #include <fmt/format.h>
 #include <fulcrum/machine.h>
 #include <fulcrum/measure.h>
@@ -190,6 +190,7 @@ class Check {
 int main(int argc, char** argv) {
   const std::int64_t n = argc > 1 ? std::atoll(argv[1]) : 1 << 24;
   const double seconds = argc > 2 ? std::atof(argv[2]) : 5;
+  const std::string_view only = argc > 3 ? argv[3] : "";
   const CpuTopology cpu = machine::discover_cpu();
   Json document = {{"schema", "fulcrum.expression_check/1"},
                    {"version", build_info().version},
@@ -204,6 +205,7 @@ int main(int argc, char** argv) {
                                {"activation4", ops::Program::activation4},
                                {"chain4", ops::Program::chain4}};
   for (const Chain& chain : kChains) {
+    if (!only.empty() && only != chain.name) continue;
     for (const char* backend : {"simd", "threads"}) {
       if (const Status status = check.run(chain, backend, document["rows"]); !status.ok()) {
         fmt::print(stderr, "{}: {}\n", chain.name, status.error().message);

@@ -19,11 +19,13 @@ BatchHooks::Time predict(const Engine& engine, const Request& request, const Ter
   if (!entry) return {};
   const auto& masks =
       terms.allowed[static_cast<std::size_t>(request.op)][static_cast<std::size_t>(request.dtype)];
-  const Mask allowed = engine.allowed_now(request, masks.first);
+  const bool device = engine.device() && engine.device()->alive();
   const std::vector<Price> prices = entry->prices(request.args, engine.traffic_of(request));
   BatchHooks::Time best{std::numeric_limits<double>::infinity(), 0};
   for (std::size_t i = 0; i < prices.size(); ++i) {
-    if ((allowed >> i & 1u) == 0 || !entry->candidates()[i].kernel.supports(request.args)) continue;
+    const Candidate& candidate = entry->candidates()[i];
+    const bool allowed = (masks.first >> i & 1u) != 0 && (candidate.place == Place::host || device);
+    if (!allowed || !candidate.kernel.supports(request.args)) continue;
     const double seconds = prices[i].seconds;
     if (seconds <= 0 || seconds >= best.seconds) continue;
     best = {seconds, seconds * std::exp(kHighSigmas * prices[i].sigma)};

@@ -16,6 +16,7 @@ namespace fulcrum::executor {
 namespace {
 
 constexpr std::size_t kMostGroups = 64, kMostTerms = 16;
+constexpr std::size_t kRoom = 32;           // of a batch that begins
 constexpr int kRecommendationBatches = 64;  // the table learns, so its advice is asked for now and then
 constexpr std::chrono::microseconds kLongestNap{
     1000};  // the clock may not be the one that waits are counted in
@@ -130,6 +131,7 @@ Future BatchQueue::submit(LaterCall call) {
     return future;
   }
   std::vector<Item> ready;
+  bool wake_timer = false;
   {
     const std::lock_guard lock(mutex_);
     call.terms = shared_terms(call.terms);
@@ -144,7 +146,11 @@ Future BatchQueue::submit(LaterCall call) {
       group.target_units = units * recommended_calls(hooks_, call.request, *call.terms, latency);
       group.batches_left = kRecommendationBatches;
     }
-    if (group.waiting.empty()) group.deadline = clock_.now() + latency;
+    if (group.waiting.empty()) {
+      group.deadline = clock_.now() + latency;
+      group.waiting.reserve(kRoom);
+      wake_timer = group.deadline < timer_wakes_at_;
+    }
     group.units += units;
     group.waiting.push_back(Item{std::move(call), std::move(state)});
     ++waiting_;
@@ -155,10 +161,10 @@ Future BatchQueue::submit(LaterCall call) {
       --group.batches_left;
     }
   }
-  if (ready.empty()) {
-    changed_.notify_one();
-  } else {
+  if (!ready.empty()) {
     start(std::move(ready));
+  } else if (wake_timer) {
+    changed_.notify_one();
   }
   return future;
 }
@@ -212,6 +218,7 @@ void BatchQueue::start(std::vector<Item> items) {
 void BatchQueue::serve_timer() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
+    timer_wakes_at_ = std::numeric_limits<double>::infinity();
     if (waiting_ == 0) {
       changed_.wait(lock, [&] { return stopping_ || waiting_ > 0; });
       continue;
@@ -222,6 +229,7 @@ void BatchQueue::serve_timer() {
     }
     const double left = next - clock_.now();
     if (left > 0) {
+      timer_wakes_at_ = next;
       const auto nap = std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(left, 1.0) * 1e9));
       changed_.wait_for(lock, std::min<std::chrono::nanoseconds>(nap, kLongestNap));
       continue;

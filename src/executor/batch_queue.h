@@ -6,6 +6,7 @@
 // has waited long enough, and run as one call on memory of ours.
 #pragma once
 
+#include <limits>
 #include <thread>
 #include <unordered_map>
 
@@ -98,6 +99,7 @@ class BatchQueue {
   std::unordered_map<Key, Group, Hash> groups_;
   std::vector<std::shared_ptr<const Terms>> terms_;
   std::size_t waiting_ = 0;
+  double timer_wakes_at_ = std::numeric_limits<double>::infinity();  // earlier deadlines must wake it
   bool stopping_ = false;
   std::thread timer_;
   std::mutex staging_mutex_;

@@ -16,10 +16,10 @@ namespace {
 
 constexpr std::int64_t kMostCalls = 1024;         // as `fulcrum batch` looks
 constexpr double kLeastGain = 1.2;                // in throughput, for which calls are made to wait
-constexpr double kCopyBytesPerSecond = 8e9;       // of one thread between memories; small copies are slower
+constexpr double kCopyBytesPerSecond = 12e9;      // of one thread between memories; small copies are slower
 constexpr double kCopySeconds = 20e-9;            // of beginning one
 constexpr double kHandlingSeconds = 1e-6;         // of a call in a batch: its future, its place, its turn
-constexpr std::int64_t kParallelBytes = 1 << 18;  // copies that pay for waking other threads
+constexpr std::int64_t kParallelBytes = 1 << 22;  // copies that pay for waking other threads
 constexpr int kCopyThreads = 4;
 constexpr std::size_t kMostStaging = 16;
 

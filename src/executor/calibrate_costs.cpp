@@ -12,8 +12,8 @@
 namespace fulcrum::executor {
 namespace {
 
-constexpr std::int64_t kSizes[] = {4 << 10, 64 << 10, 512 << 10, 4 << 20, 32 << 20};
-constexpr int kRounds = 7;
+constexpr std::int64_t kSizes[] = {4 << 10, 64 << 10, 512 << 10, 4 << 20, 16 << 20};
+constexpr int kRounds = 6;
 constexpr double kLeastCopySeconds = 5e-7;
 
 class Block {

@@ -21,7 +21,9 @@ namespace {
 // as the closed form says, and one long call costs as much as thirty short ones.
 constexpr double kLineShortest = 3e-8, kLineLongest = 4e-3;
 constexpr double kShortest = 5e-7, kLongest = 1e-3, kLongAnchor = 3e-3;
-constexpr int kLineSizes = 13, kLineSeeks = 5, kMostAnchors = 6, kLeastPoints = 6, kDrawnToSeek = 10;
+constexpr int kSpread[] = {0, 12, 6, 9, 3, 7, 5, 8, 10, 4, 11, 2, 1};
+constexpr int kLineSizes = static_cast<int>(std::size(kSpread)), kLineSeeks = 5, kMostAnchors = 6,
+              kLeastPoints = 6, kDrawnToSeek = 10;
 constexpr int kOtherTypePoints = 10;
 constexpr double kMostAnchorBytes = 16e6;  // making larger inputs takes longer than timing them
 constexpr double kHopeless = 3;
@@ -146,7 +148,9 @@ void OpCalibration::run_line() {
   std::vector<double> wanted;
   for (int i = 0; i < kLineSizes; ++i)
     wanted.push_back(kLineShortest * std::pow(kLineLongest / kLineShortest, i / (kLineSizes - 1.0)));
-  for (const double seconds : wanted) {
+  // Ends first, then halves: whenever time runs out, the curve spans all sizes.
+  for (const int number : kSpread) {
+    const double seconds = wanted[static_cast<std::size_t>(number)];
     add(source.scaled(source.standard().front(), seconds), dtype);
     if (out_of_time() && points_.points.size() >= kLeastPoints) break;
   }
@@ -184,7 +188,7 @@ std::optional<Args> OpCalibration::doubtful(ShapeSource& source) {
     }
     Estimates costs;
     predictor.predict(map_.of(*args), possible, costs);
-    const Picked picked = pick(costs, possible, order);
+    const Picked picked = pick(costs, possible, mask_of(candidates_, Place::device), order);
     if (picked.runner_up < 0) continue;
     const auto a = static_cast<std::size_t>(picked.best), b = static_cast<std::size_t>(picked.runner_up);
     const float doubt = 1.96F * std::hypot(costs.sigma[a], costs.sigma[b]) -

@@ -12,13 +12,13 @@
 namespace fulcrum::executor {
 namespace {
 
-// A tie is at most this, however large the doubt: measured tables are doubted by a few per cent, and what the program
-// ships by so much that only a plain advantage should send a call away from the CPU.
+// A tie is at most this, however large the doubt. What the program ships is doubted by so much that only a plain advantage
+// should send a call away from the CPU; among threads of one CPU the likelier one is taken.
 constexpr float kMeasuredTie = 0.02F, kAssumedTie = 0.25F;
 
 }  // namespace
 
-Picked pick(const Estimates& costs, Mask possible, std::span<const int> order) {
+Picked pick(const Estimates& costs, Mask possible, Mask on_device, std::span<const int> order) {
   int cheapest = -1;
   for (Mask left = possible; left; left &= left - 1) {
     const int c = std::countr_zero(left);
@@ -27,12 +27,14 @@ Picked pick(const Estimates& costs, Mask possible, std::span<const int> order) {
       cheapest = c;
   }
   if (cheapest < 0) return {};
-  const float most = costs.grade <= Grade::b ? kMeasuredTie : kAssumedTie;
+  const bool assumed = costs.grade > Grade::b;
   const auto base = static_cast<std::size_t>(cheapest);
   int best = cheapest;
   for (Mask left = possible; left; left &= left - 1) {
     const auto c = static_cast<std::size_t>(std::countr_zero(left));
-    const float tie = std::min(most, std::hypot(costs.sigma[c], costs.sigma[base]));
+    const bool elsewhere = ((on_device >> c ^ on_device >> base) & 1) != 0;
+    const float tie = std::min(assumed && elsewhere ? kAssumedTie : kMeasuredTie,
+                               std::hypot(costs.sigma[c], costs.sigma[base]));
     if (costs.log_seconds[c] - costs.log_seconds[base] <= tie &&
         order[c] < order[static_cast<std::size_t>(best)])
       best = static_cast<int>(c);

@@ -13,7 +13,7 @@ struct Picked {
 };
 /// The cheapest of `possible`; where others are as cheap within the doubt, the one with the lowest `order` of them. The
 /// runner-up is the cheapest of the rest.
-Picked pick(const Estimates& costs, Mask possible, std::span<const int> order);
+Picked pick(const Estimates& costs, Mask possible, Mask on_device, std::span<const int> order);
 
 /// CPU before device, few threads before many, then as numbered.
 std::vector<int> order_of(std::span<const Candidate> candidates);

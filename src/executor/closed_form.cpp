@@ -18,6 +18,9 @@ double held(double bytes, double capacity) {
   return 1 / (1 + square * square);
 }
 
+// A dim of this size halves the rate at most; the next cache and memory are at most so many times slower.
+constexpr double kHalfLength = 32, kNextLevel = 3, kMemory = 8;
+
 }  // namespace
 
 Runner::Runner(const Candidate& candidate, const Caches& all_caches)
@@ -26,29 +29,26 @@ Runner::Runner(const Candidate& candidate, const Caches& all_caches)
       threads(candidate.threads),
       caches(all_caches) {}
 
+// Every term is the work itself, made dearer by something: whatever weights a fit finds, far from its points times still
+// grow with the work, and no faster than these factors allow.
 TermValues ClosedForm::terms(const Features& f) const {
   TermValues values{};
   // Threads wait for the one that has the most pieces.
   const double uneven =
-      runner_.split ? std::ceil(f.pieces / runner_.threads) * runner_.threads / f.pieces - 1 : 0;
+      runner_.split ? std::ceil(f.pieces / runner_.threads) * runner_.threads / f.pieces : 1;
   values[0] = 1;
   values[1] = runner_.threads > 1 || runner_.device ? f.phases : 0;
   values[2] = f.flops;
-  values[6] = f.flops * uneven;
-  if (runner_.device) {
-    const double near = held(f.bytes, runner_.caches.device_bytes);
-    values[3] = f.bytes * near;
-    values[4] = f.bytes * (1 - near);
-  } else {
-    const double near = held(f.bytes, runner_.caches.near_bytes * runner_.threads);
-    const double middle = (1 - near) * held(f.bytes, runner_.caches.far_bytes);
-    values[3] = f.bytes * near;
-    values[4] = f.bytes * middle;
-    values[5] = f.bytes * (1 - near - middle);
-  }
+  values[3] = f.flops * uneven;
+  const double near = held(
+      f.bytes, runner_.device ? runner_.caches.device_bytes : runner_.caches.near_bytes * runner_.threads);
+  const double far = runner_.device ? 1 - near : 1 - held(f.bytes, runner_.caches.far_bytes);
+  values[4] = f.bytes;
+  values[5] = f.bytes * (1 + kNextLevel * (1 - near));
+  values[6] = f.bytes * (1 + kMemory * far);
   for (int i = 0; i < f.dims; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    values[7 + at] = f.flops / f.dim[at];
+    values[7 + at] = f.flops * (1 + kHalfLength / f.dim[at]);
   }
   return values;
 }

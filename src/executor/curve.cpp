@@ -41,9 +41,9 @@ Curve::Value Curve::at(double size, double log2_size) const {
   }
   if (size > last.size) {
     const Knot& before = knots_[knots_.size() - 2];
-    // At least in proportion to half its own rate: two noisy neighbours must not make the rest of the line free.
-    const double slope =
-        std::max((last.seconds - before.seconds) / (last.size - before.size), 0.5 * last.seconds / last.size);
+    // At least half the slope of the whole curve: two noisy neighbours must not make the rest of the line free.
+    const double slope = std::max({0.0, (last.seconds - before.seconds) / (last.size - before.size),
+                                   0.5 * (last.seconds - first.seconds) / (last.size - first.size)});
     return {std::log(last.seconds + slope * (size - last.size)), log2_size - last.log2_size, 0};
   }
   std::size_t right = 1;

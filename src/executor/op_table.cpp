@@ -158,7 +158,7 @@ Choice MeasuredOpTable::choose_by_model(const Args& args, const Traffic& traffic
     costs.sigma[c] = tracker.samples(cell) >= kEnoughSamples ? std::max(kLeastSigma, doubt)
                                                              : std::hypot(costs.sigma[c], doubt);
   }
-  const Picked picked = pick(costs, possible, order_);
+  const Picked picked = pick(costs, possible, device_, order_);
   choice.candidate = static_cast<std::uint8_t>(picked.best);
   choice.runner_up = static_cast<std::uint8_t>(picked.runner_up < 0 ? picked.best : picked.runner_up);
   choice.seconds = std::exp(costs.log_seconds[choice.candidate]);

@@ -120,6 +120,8 @@ Json to_json(const RegretReport& report) {
   }
   for (const auto& [name, count] : report.classes) classes[name] = count;
   for (const RegretRow& row : report.rows) {
+    Json ways = Json::object();
+    for (const auto& [name, seconds] : row.ways) ways[name] = seconds;
     rows.push_back(Json{{"op", row.op},
                         {"shape", row.shape},
                         {"residency", row.residency},
@@ -130,7 +132,8 @@ Json to_json(const RegretReport& report) {
                         {"regret", row.regret},
                         {"chosen_seconds", row.chosen_seconds},
                         {"oracle_seconds", row.oracle_seconds},
-                        {"overhead_seconds", row.overhead_seconds}});
+                        {"overhead_seconds", row.overhead_seconds},
+                        {"ways", ways}});
   }
   return Json{{"schema", "fulcrum.regret/1"},
               {"machine", report.machine},

@@ -195,8 +195,11 @@ std::optional<RegretTrial> Meter::measure(const OpTable& table, const Draw& draw
   }
   RegretTrial trial;
   trial.in_band = draw.in_band;
-  trial.seconds =
-      time_rounds(subjects, RoundsConfig{.rounds = config_.rounds, .hopeless = kHopeless, .clock = &clock_});
+  std::vector<int> groups;
+  for (const Candidate& candidate : candidates) groups.push_back(candidate.place == Place::device);
+  trial.seconds = time_rounds(
+      subjects,
+      RoundsConfig{.rounds = config_.rounds, .hopeless = kHopeless, .groups = groups, .clock = &clock_});
   for (std::size_t c = 0; c < candidates.size(); ++c) {
     for (double& seconds : trial.seconds[c]) seconds += subjects[c]->plan_seconds;
   }
@@ -261,6 +264,10 @@ Result<RegretReport> Meter::run() {
     row.chosen_seconds = result.chosen_seconds;
     row.oracle_seconds = result.oracle_seconds;
     row.overhead_seconds = trial->overhead_seconds;
+    for (std::size_t c = 0; c < candidates.size(); ++c) {
+      if (!trial->seconds[c].empty())
+        row.ways.emplace_back(candidates[c].kernel.name(), stats::median(trial->seconds[c]));
+    }
     ++classes[class_of(candidates[static_cast<std::size_t>(result.oracle)])];
     regrets.push_back(result.regret);
     band.push_back(trial->in_band);

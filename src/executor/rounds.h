@@ -12,7 +12,7 @@
 namespace fulcrum::executor {
 
 struct RoundsConfig {
-  int rounds = 5;
+  int rounds = 7;
   double window_seconds = 20e-6;  // calls that are shorter are repeated to fill it
   double hopeless = 3;  // times the fastest of its group: one look is enough; 0: all take part in every round
   std::span<const int> groups;  // 0 or 1 by subject; empty: one group

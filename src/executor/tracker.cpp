@@ -17,9 +17,10 @@ constexpr int kResidencies = 3;
 constexpr int kSizeClasses = 64;
 constexpr int kBlocks = kMostCandidates * kResidencies * 2;
 constexpr int kShards = 64;
-constexpr float kNews = 0.05F;   // a correction that moved so far in ln may change a decision
-constexpr float kMostRatio = 4;  // of the runner-up's time, at its best, to that of the choice
-constexpr double kTie = 1.1;     // at most so much slower counts as even
+constexpr float kNews = 0.05F;     // a correction that moved so far in ln may change a decision
+constexpr float kMostNews = 0.2F;  // one that moved so far does so however much it scatters
+constexpr float kMostRatio = 4;    // of the runner-up's time, at its best, to that of the choice
+constexpr double kTie = 1.1;       // at most so much slower counts as even
 constexpr float kLeastDoubt = 0.05F;
 constexpr double kRevisitShare = 0.001;
 constexpr int kShiftOps = 3;              // ops that must agree before a shift is the device's
@@ -134,8 +135,9 @@ struct Tracker::State {
   }
 
   /// True when what was learned may change a decision of the op.
-  static bool is_news(std::atomic<float>& told, float now) {
-    if (std::abs(now - told.load(std::memory_order_relaxed)) < kNews) return false;
+  static bool is_news(std::atomic<float>& told, float now, float doubt) {
+    const float least = std::clamp(1.5F * doubt, kNews, kMostNews);
+    if (std::abs(now - told.load(std::memory_order_relaxed)) < least) return false;
     told.store(now, std::memory_order_relaxed);
     return true;
   }
@@ -160,8 +162,8 @@ struct Tracker::State {
       tracked.baseline.store(baseline + (value - common - baseline) / 32, std::memory_order_relaxed);
       tracked.shift_then.store(common, std::memory_order_relaxed);
     }
-    const bool moved = is_news(tracked.told, value);
-    const bool shifted = is_news(op.shift_told, shift_of(cell.place)) && cell.place == Place::device;
+    const bool moved = is_news(tracked.told, value, tracked.doubt());
+    const bool shifted = is_news(op.shift_told, shift_of(cell.place), 0) && cell.place == Place::device;
     return learned.alarm || moved || shifted;
   }
 

@@ -111,7 +111,8 @@ void make_inputs(const Args& args, std::uint64_t) {
   const bool smooth = args.scalar[kData].i == 1;
   for (std::int64_t i = 0; i < pixels(args); ++i) {
     if (!std::isfinite(x[i])) continue;
-    const double ramp = 240.0 * static_cast<double>(i / w + i % w) / static_cast<double>(h + w);
+    const std::int64_t row = i / w, column = i % w;
+    const double ramp = 240.0 * static_cast<double>(row + column) / static_cast<double>(h + w);
     x[i] = static_cast<float>(std::floor(smooth ? ramp + 16.0 * x[i] : 256.0 * x[i]) / 255);
   }
 }

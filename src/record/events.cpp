@@ -273,14 +273,15 @@ void Events::disable() {
   }
 }
 
-void Events::wait(int timeout_ms) const {
+void Events::wait(int timeout_ms, int process) const {
   std::vector<pollfd> polled;
+  if (process >= 0) polled.push_back({process, POLLIN, 0});
   for (const Ring& ring : state_->rings) polled.push_back({ring.descriptor, POLLIN, 0});
   if (::poll(polled.data(), polled.size(), timeout_ms) <= 0) return;
-  // An event whose task is gone hangs up for ever; waiting for it would be a busy loop.
   for (const pollfd& p : polled) {
     if ((p.revents & POLLIN) != 0) return;
   }
+  // An event whose task is gone hangs up for ever; waiting for it would be a busy loop.
   const timespec pause{0, std::min(timeout_ms, 5) * 1'000'000L};
   ::nanosleep(&pause, nullptr);
 }

@@ -78,8 +78,8 @@ class Events {
   void disable();
   Level level() const;
 
-  /// Waits until a ring is half full or `timeout_ms` went by.
-  void wait(int timeout_ms) const;
+  /// Waits until a ring fills, or `process` (a pidfd, -1 for none) ends, or `timeout_ms` went by.
+  void wait(int timeout_ms, int process) const;
   /// Every record that is complete up to now, in the order of time. With `all`, also those of the last millisecond,
   /// which a slower CPU could still precede.
   void drain(bool all, const std::function<void(const Record&)>&);

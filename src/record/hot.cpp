@@ -96,6 +96,7 @@ class Analysis {
     by_thread_.resize(profile_.threads.size());
     by_region_.resize(profile_.regions.size());
     region_cpu_.resize(profile_.regions.size());
+    by_stack_.resize(profile_.stacks.size());
     double squares = 0;
     for (std::size_t i = 0; i < profile_.samples.size(); ++i) {
       const CpuProfile::Sample& sample = profile_.samples[i];
@@ -121,7 +122,7 @@ class Analysis {
       cpu_seconds_[function] += sample.weight_seconds;
     }
     for (const std::uint32_t function : stack.repeated) hot_.functions[function].recursive = true;
-    add_pairs(sample.stack, seconds);
+    by_stack_[sample.stack] += seconds;
     add(by_thread_[sample.thread].sums);
     if (!sample.blocked && !stack.functions.empty()) {
       by_thread_[sample.thread].leaves[stack.functions.front()] += sample.weight_seconds;
@@ -133,13 +134,14 @@ class Analysis {
     }
   }
 
-  void add_pairs(std::uint32_t stack, double seconds) {
+  /// Once a stack, however many samples have it.
+  void add_pairs(std::uint32_t stack) {
     const auto& frames = profile_.stacks[stack].frames;
     std::set<std::uint64_t> seen;
     for (std::size_t i = 0; i + 1 < frames.size(); ++i) {
       const std::uint64_t pair =
           static_cast<std::uint64_t>(names_.of_frame[frames[i + 1]]) << 32 | names_.of_frame[frames[i]];
-      if (seen.insert(pair).second) pairs_[pair] += seconds;
+      if (seen.insert(pair).second) pairs_[pair] += by_stack_[stack];
     }
   }
 
@@ -184,6 +186,9 @@ class Analysis {
   }
 
   void finish_calls() {
+    for (std::uint32_t stack = 0; stack < by_stack_.size(); ++stack) {
+      if (by_stack_[stack] > 0) add_pairs(stack);
+    }
     for (const auto& [pair, seconds] : pairs_) {
       if (!(seconds > 0) || !(hot_.seconds > 0)) continue;
       hot_.calls.push_back(
@@ -271,7 +276,7 @@ class Analysis {
   Names names_;
   std::vector<Distinct> distinct_;
   std::vector<Sums> self_, inclusive_, by_region_;
-  std::vector<double> cpu_seconds_, region_cpu_;
+  std::vector<double> cpu_seconds_, region_cpu_, by_stack_;
   std::vector<ThreadSums> by_thread_;
   std::unordered_map<std::uint64_t, double> pairs_;
   double on_cpu_ = 0, waiting_ = 0;

@@ -3,7 +3,8 @@
 //
 // Wall-clock seconds of each sample. The main thread's own samples and waits count as they are. While it waits, time
 // belongs to the threads that run: to one of them in full, to several in equal parts, since the wait ends when they are
-// done. Only what is left is waiting. Stolen and preempted time is in no sample, so it is in no share.
+// done. Only what is left is waiting. A thread that neither runs nor waits is kept from its CPU: such time is in no
+// share, neither its own nor that of the one who waits for it.
 #include <fulcrum/record/hot.h>
 
 #include <algorithm>
@@ -21,6 +22,7 @@ constexpr double kGrainSeconds = 1.0 / 199;
 struct Window {
   double on_cpu = 0, short_waits = 0, long_waits = 0;  // of the main thread
   double others_in_long = 0, others_beside = 0;        // CPU seconds of the other threads
+  double ready_in_long = 0, ready_all = 0;  // seconds in which they did not wait, whether they ran or not
 };
 
 struct Interval {
@@ -123,7 +125,30 @@ class Path {
     // Waits of one thread do not overlap, so only the one before can hold it.
     return after != long_.begin() && seconds < std::prev(after)->end;
   }
+  /// Adds `sign` times an interval of another thread, whole and where it falls into long waits of the main one.
+  void add_ready(const Interval& interval, double sign) {
+    each_part(interval, [&](std::size_t w, double part) { windows_[w].ready_all += sign * part; });
+    auto wait = std::upper_bound(long_.begin(), long_.end(), interval.begin,
+                                 [](double at, const Interval& one) { return at < one.begin; });
+    if (wait != long_.begin()) --wait;
+    for (; wait != long_.end() && wait->begin < interval.end; ++wait) {
+      const Interval both{std::max(wait->begin, interval.begin), std::min(wait->end, interval.end)};
+      if (both.end <= both.begin) continue;
+      each_part(both, [&](std::size_t w, double part) { windows_[w].ready_in_long += sign * part; });
+    }
+  }
+  bool lifetime_known(std::uint32_t thread) const {
+    return profile_.threads[thread].end_seconds > profile_.threads[thread].begin_seconds;
+  }
   void fill_others() {
+    for (std::uint32_t i = 0; i < profile_.threads.size(); ++i) {
+      if (i == main_ || !lifetime_known(i)) continue;
+      add_ready({profile_.threads[i].begin_seconds, profile_.threads[i].end_seconds}, 1);
+    }
+    for (const CpuProfile::Sample& sample : profile_.samples) {
+      if (sample.thread == main_ || !sample.blocked || !lifetime_known(sample.thread)) continue;
+      add_ready({sample.seconds, sample.seconds + sample.weight_seconds}, -1);
+    }
     for (const CpuProfile::Sample& sample : profile_.samples) {
       if (sample.thread == main_ || sample.blocked) continue;
       Window& window = windows_[window_of(sample.seconds)];
@@ -136,19 +161,22 @@ class Path {
     const double present = window.on_cpu + window.short_waits;
     return present > 0 ? window.short_waits / present : 0;
   }
-  static double ran_meanwhile(const Window& window) {
-    return window.others_in_long + window.others_beside * short_part(window);
+  /// Seconds of other threads that ran or wanted to while the main one waited.
+  static double ready_meanwhile(const Window& window) {
+    const double in_long = std::max(window.others_in_long, window.ready_in_long);
+    const double beside = std::max(window.others_beside, window.ready_all - window.ready_in_long);
+    return in_long + beside * short_part(window);
   }
   static double waited(const Window& window) { return window.short_waits + window.long_waits; }
   /// Of one second that another thread ran while the main one waited.
   static double worth(const Window& window) {
-    const double ran = ran_meanwhile(window);
-    return ran > 0 ? std::min(1.0, waited(window) / ran) : 0;
+    const double ready = ready_meanwhile(window);
+    return ready > 0 ? std::min(1.0, waited(window) / ready) : 0;
   }
   /// What is left of one second of waiting.
   static double left(const Window& window) {
     const double all = waited(window);
-    return all > 0 ? std::max(0.0, 1 - ran_meanwhile(window) / all) : 1;
+    return all > 0 ? std::max(0.0, 1 - ready_meanwhile(window) / all) : 1;
   }
 
   double seconds_of(const CpuProfile::Sample& sample) const {

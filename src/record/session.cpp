@@ -13,15 +13,18 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "record/cost.h"
 #include "record/disassemble.h"
 #include "record/mix.h"
 #include "record/preload.h"
 #include "record/regions.h"
+#include "record/touched.h"
 
 namespace fulcrum::record {
 namespace {
 
-constexpr int kDrainMs = 20;
+// Rings wake us when they fill and the program when it ends; this is for the rest.
+constexpr int kDrainMs = 100;
 constexpr double kProgressSeconds = 0.25;
 // So many stacks that the dump cut off, and larger dumps are asked for.
 constexpr std::int64_t kSmallDumps = 3;
@@ -53,6 +56,7 @@ class Session {
   std::unique_ptr<Assembler> assembler_;
   Regions regions_;
   std::optional<Preload> preload_;
+  std::optional<TouchedBytes> touched_;
   std::uint64_t begin_ns_ = 0;
   double collector_before_ = 0, steal_before_ = 0, last_report_ = -1, stop_seen_ = -1;
   std::size_t asked_ = 0;
@@ -165,9 +169,10 @@ bool Session::time_to_end() {
 
 void Session::loop() {
   while (!time_to_end()) {
-    events_->wait(kDrainMs);
+    events_->wait(kDrainMs, target_->pidfd());
     events_->drain(false, [&](const Record& record) { assembler_->take(record); });
     adapt();
+    if (touched_) touched_->tick(now_seconds());
     report("sampling");
   }
 }
@@ -209,6 +214,7 @@ CpuProfile Session::finish() {
   profile.steal_seconds = steal_seconds() - steal_before_;
   assembler_->finish(end_ns);
   profile.overhead_collector_seconds = thread_cpu_seconds() - collector_before_;
+  if (touched_) profile.touched_bytes = touched_->bytes();
   report("reading symbols", true);
   assembler_->write(profile);
   profile.regions = regions_.read();
@@ -217,6 +223,10 @@ CpuProfile Session::finish() {
     report("decoding instructions", true);
     add_mixes(*assembler_, profile);
   }
+  profile.overhead_target_seconds =
+      static_cast<double>(assembler_->on_cpu_samples()) * seconds_per_sample(access_) +
+      static_cast<double>(assembler_->switches()) * kSecondsPerSwitch;
+  profile.created_utc = utc_now();
   profile.event = access_.hardware ? "cycles" : "cpu-clock";
   profile.rate_hz = options_.rate_hz;
   add_notes(profile);
@@ -225,6 +235,7 @@ CpuProfile Session::finish() {
 
 Result<CpuProfile> Session::run() {
   FULCRUM_CHECK(begin());
+  if (options_.touched_bytes) touched_.emplace(target_->pid());
   loop();
   return finish();
 }

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -65,6 +66,8 @@ double process_clock(pid_t pid) {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
+int open_pidfd(pid_t pid) { return pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1; }
+
 std::vector<pid_t> numbers_in(const std::string& folder) {
   std::vector<pid_t> numbers;
   DIR* directory = ::opendir(folder.c_str());
@@ -118,6 +121,7 @@ Result<Target> Target::start(const std::vector<std::string>& command,
   target.door_ = door[1];
   target.failure_ = failure[0];
   target.pid_ = pid;
+  target.pidfd_ = open_pidfd(pid);
   target.started_ = true;
   target.command_ = command[0];
   if (pid < 0) return Error{Code::environment, "cannot fork: " + std::generic_category().message(errno), ""};
@@ -131,6 +135,7 @@ Result<Target> Target::attach(pid_t pid) {
   }
   Target target;
   target.pid_ = pid;
+  target.pidfd_ = open_pidfd(pid);
   target.cpu_before_ = process_clock(pid);
   return target;
 }
@@ -139,6 +144,7 @@ Target& Target::operator=(Target&& other) noexcept {
   std::swap(pid_, other.pid_);
   std::swap(door_, other.door_);
   std::swap(failure_, other.failure_);
+  std::swap(pidfd_, other.pidfd_);
   std::swap(started_, other.started_);
   std::swap(ended_, other.ended_);
   std::swap(asked_, other.asked_);
@@ -152,6 +158,7 @@ Target& Target::operator=(Target&& other) noexcept {
 
 Target::~Target() {
   if (failure_ >= 0) ::close(failure_);
+  if (pidfd_ >= 0) ::close(pidfd_);
   if (door_ < 0) return;
   // A closed door ends the child, which waits for a word.
   ::close(door_);

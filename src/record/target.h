@@ -23,6 +23,8 @@ class Target {
 
   pid_t pid() const { return pid_; }
   bool started() const { return started_; }
+  /// Readable once the process has ended; -1: this kernel has none.
+  int pidfd() const { return pidfd_; }
   Status go();
   /// Still there? Looks, and does not wait.
   bool running();
@@ -37,7 +39,7 @@ class Target {
  private:
   Target() = default;
   pid_t pid_ = -1;
-  int door_ = -1, failure_ = -1;
+  int door_ = -1, failure_ = -1, pidfd_ = -1;
   bool started_ = false, ended_ = false;
   int asked_ = 0, exit_code_ = 0;
   double cpu_seconds_ = 0, cpu_before_ = 0, system_seconds_ = 0;

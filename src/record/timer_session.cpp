@@ -99,6 +99,7 @@ CpuProfile TimerSession::finish() {
   profile.calls = preload_.calls();
   profile.lost_samples = preload_.lost_samples();
   if (options_.instruction_mix && can_disassemble()) add_mixes(*assembler_, profile);
+  profile.created_utc = utc_now();
   profile.event = "timer";
   profile.rate_hz = options_.rate_hz;
   auto& notes = profile.notes;

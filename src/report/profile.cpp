@@ -88,6 +88,11 @@ Table functions_table(const ProfileSummary& p, int top, int width) {
 std::string outer_text(const ProfileSummary& p, int width) {
   std::vector<const ProfileSummary::Function*> outer;
   for (const ProfileSummary::Function& f : p.functions) {
+    // Every stack begins with them.
+    if (f.name == "main" || f.name.starts_with("_start") || f.name.starts_with("__libc_start") ||
+        f.name == "start_thread" || f.name.find("clone") != std::string::npos) {
+      continue;
+    }
     if (f.inclusive.value > 0.1 && f.self.value < 0.3 * f.inclusive.value) outer.push_back(&f);
   }
   std::stable_sort(outer.begin(), outer.end(),
@@ -155,15 +160,17 @@ std::string changes_text(const ProfileSummary& p, int top, bool colour, int widt
 
 std::string cost_text(const ProfileSummary& p, int width) {
   if (p.origin != "fulcrum" || !(p.cpu_seconds > 0)) return "";
-  return wrap(
-             fmt::format(
-                 "Sampling took {} from the program ({} of its CPU time, as estimated) and {} of another "
-                 "core for itself ({}).",
-                 human_seconds(p.overhead_target_seconds), percent(p.overhead_target_seconds / p.cpu_seconds),
-                 human_seconds(p.overhead_collector_seconds),
-                 percent(p.overhead_collector_seconds / p.cpu_seconds)),
-             width, 2) +
-         "\n";
+  std::string text;
+  if (p.overhead_target_seconds > 0) {
+    text = fmt::format(
+        "Sampling took {} from the program ({} of its CPU time, as estimated); the collector took {}",
+        human_seconds(p.overhead_target_seconds), percent(p.overhead_target_seconds / p.cpu_seconds),
+        human_seconds(p.overhead_collector_seconds));
+  } else {
+    text = fmt::format("The collector took {}", human_seconds(p.overhead_collector_seconds));
+  }
+  const double own = p.overhead_collector_seconds / p.cpu_seconds;
+  return wrap(fmt::format("{} of CPU time for itself ({}).", text, percent(own)), width, 2) + "\n";
 }
 
 }  // namespace
@@ -173,9 +180,10 @@ std::string profile_text(const ProfileSummary& p, int top, bool colour, int widt
   Table table = functions_table(p, top, width);
   const std::string same = table.fold();
   table.narrow(width);
-  text += table.text(colour) + (same.empty() ? "" : paint(same, Tone::dim, colour) + "\n") + "\n" +
-          outer_text(p, width);
-  text += threads_text(p, colour) + regions_text(p, colour) + changes_text(p, top, colour, width) + "\n";
+  text += table.text(colour) + (same.empty() ? "" : paint(same, Tone::dim, colour) + "\n") + "\n";
+  const std::string more = outer_text(p, width) + threads_text(p, colour) + regions_text(p, colour) +
+                           changes_text(p, top, colour, width);
+  if (!more.empty()) text += more + "\n";
   text += cost_text(p, width);
   if (p.exit_code != 0) text += fmt::format("The program ended with exit code {}.\n", p.exit_code);
   for (const std::string& note : p.notes)

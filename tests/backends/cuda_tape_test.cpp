@@ -67,7 +67,12 @@ float act(const DeviceStep& step, float r, float a, float b) {
       return std::abs(r);
     case StepCode::bend:
       return bent(r, step.p);
+    case StepCode::bend_flat:
+      return bent(r, 0);
     case StepCode::clip:
+      EXPECT_TRUE(step.p != 0 && step.q != 0);
+      return clipped(r, step.p, step.q);
+    case StepCode::clip_at_zero:
       return clipped(r, step.p, step.q);
     case StepCode::bend_clip:
       return clipped(bent(r, step.s), step.p, step.q);
@@ -113,6 +118,7 @@ TapeStep random_step(std::uint64_t key, const Tape& tape, std::uint32_t& stored)
   TapeStep step{.code = kExact[draw(0, std::size(kExact))]};
   step.p = static_cast<float>(draw(1, 1000)) / 1001;
   step.q = step.p + 1;
+  if (draw(2, 5) == 0) step.p = 0;
   const auto operand = [&](std::uint64_t number) -> std::uint8_t {
     const int temporary = ops::kTapeLeaves + draw(number, 2);
     if (draw(number + 1, 3) == 0) return ops::kTapeConst;

@@ -70,6 +70,18 @@ TEST(Record, ConvertsBetweenFormatsAndReadsThemBack) {
   EXPECT_TRUE(has(printed.output, "main;solve;sqrtf 410\n")) << printed.output;
 }
 
+TEST(Record, NamesCallersAndCallees) {
+  const Folder folder;
+  const std::string file = put(folder, "p.folded", kFolded);
+  const Outcome outcome = fulcrum({"record", "--profile", file, "--function", "solv"});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  EXPECT_TRUE(has(outcome.output, "solve: 59.0 % with what it calls, 18.0 % itself")) << outcome.output;
+  EXPECT_TRUE(has(outcome.output, "called by  59.0 %  main")) << outcome.output;
+  EXPECT_TRUE(has(outcome.output, "calls      41.0 %  sqrtf")) << outcome.output;
+  EXPECT_EQ(fulcrum({"record", "--profile", file, "--function", "nobody"}).code, 2);
+  EXPECT_EQ(fulcrum({"record", "--profile", file, "--function", "a"}).code, 2);
+}
+
 TEST(Record, WritesASummaryForScriptsAndAPage) {
   const Folder folder;
   const std::string file = put(folder, "p.folded", kFolded);
@@ -92,7 +104,7 @@ TEST(Record, RecordsARealProgram) {
   ASSERT_EQ(outcome.code, 0) << outcome.error;
   EXPECT_TRUE(has(outcome.output, "done\n"));
   EXPECT_TRUE(has(outcome.output, "ended with exit code 3")) << outcome.output;
-  EXPECT_TRUE(has(outcome.output, "Sampling took")) << outcome.output;
+  EXPECT_TRUE(has(outcome.output, "ollector took")) << outcome.output;
   const Json profile = read(folder / "p.json");
   EXPECT_EQ(profile["schema"], "fulcrum.profile/1");
   EXPECT_EQ(profile["exit_code"], 3);

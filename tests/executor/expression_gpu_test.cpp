@@ -97,5 +97,46 @@ TEST_F(ExpressionOnGpu, PassesHandTheirResultsOnWithoutTheHost) {
   EXPECT_EQ(after.downloads - before.downloads, 1);
 }
 
+/// Steps of one rounding in a random graph: many leaves, many values that wait.
+Expression random_graph(const std::vector<Buffer<float>>& leaves, std::uint64_t key) {
+  std::uint64_t number = 0;
+  const auto draw = [&](std::uint64_t below) { return ops::random_bits(key, number++) % below; };
+  std::vector<Expression> made(leaves.begin(), leaves.end());
+  const auto pick = [&]() -> const Expression& {
+    return made[made.size() - 1 - draw(std::min<std::uint64_t>(made.size(), 14))];
+  };
+  for (int k = 0; k < 40; ++k) {
+    const std::uint64_t kind = draw(7);
+    const Expression &a = pick(), &b = pick();
+    made.push_back(kind == 0   ? a + b
+                   : kind == 1 ? a - 0.5 * b
+                   : kind == 2 ? clip(a * b, -8, 8)
+                   : kind == 3 ? max(a, b)
+                   : kind == 4 ? min(leaky_relu(a, 0.25), 1.5)
+                   : kind == 5 ? sqrt(abs(a))
+                               : a / (1 + abs(b)));
+  }
+  Expression root = made.back();
+  for (std::size_t k = made.size() - 12; k < made.size(); ++k) root = root - made[k];
+  return root;
+}
+
+TEST_F(ExpressionOnGpu, RandomGraphsGiveTheBitsOfTheHost) {
+  const Executor host = exec_->with(Policy{.frozen = true, .backend = "simd"});
+  std::vector<Buffer<float>> leaves;
+  for (int k = 0; k < 7; ++k) leaves.push_back(drawn(k));
+  for (std::uint64_t key = 1; key <= 25; ++key) {
+    const Expression e = random_graph(leaves, key);
+    const auto there = e.eval(*exec_), here = e.eval(host);
+    ASSERT_TRUE(there.ok()) << there.error().message;
+    ASSERT_TRUE(here.ok()) << here.error().message;
+    const auto got = there->read().value(), expected = here->read().value();
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      ASSERT_TRUE(got[i] == expected[i] || (std::isnan(got[i]) && std::isnan(expected[i])))
+          << "graph " << key << " [" << i << "] is " << got[i] << ", not " << expected[i];
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fulcrum::executor

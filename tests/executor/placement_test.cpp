@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where calls belong, stated as a user would state it for their own ops: nothing runs here.
+#include <nlohmann/json.hpp>
+
 #include "support/virtual_calls.h"
 
 namespace fulcrum::executor {
@@ -33,6 +35,29 @@ TEST_F(Placement, TheSameOpFlipsWhenItsOperandsAreOnTheDevice) {
     }
   }
 }
+
+class PlacementOf : public Placement, public ::testing::WithParamInterface<const char*> {
+ protected:
+  PlacementOf() {
+    const std::filesystem::path file =
+        std::filesystem::path(FULCRUM_SOURCE_DIR) / "share/machines" / (std::string(GetParam()) + ".json");
+    const auto profile = machine_from_json(json_parse(read_file(file).value(), "profile").value(), "profile");
+    EXPECT_TRUE(profile.ok() && profile->gpus.size() == 1);
+    machine_.costs = testing::costs_of(profile->gpus.front());
+  }
+};
+
+TEST_P(PlacementOf, StreamsStayAtHomeAndProductsGo) {
+  const Executor exec = testing::virtual_executor(machine_);
+  for (const char* text : kStreaming)
+    EXPECT_TRUE(exec.expect_place("vec_add", shape(text), Place::host, Place::host).ok()) << text;
+  EXPECT_TRUE(exec.expect_place("vec_add", shape("n=16777216"), Place::device, Place::device).ok());
+  EXPECT_TRUE(exec.expect_place("matmul", shape("M=4096,N=4096,K=4096"), Place::host, Place::device).ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(Cards, PlacementOf,
+                         ::testing::Values("a100", "h100", "h200", "l4", "rtx3060", "rtx4090"),
+                         [](const auto& test) { return std::string(test.param); });
 
 TEST_F(Placement, ALinkFasterThanTheCpuIsTaken) {
   machine_.costs.cpu_rate = 3e9;

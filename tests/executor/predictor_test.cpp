@@ -180,15 +180,15 @@ TEST(Pick, TakesTheCheapestAndBreaksTiesForFewerThreads) {
   costs.log_seconds[0] = 1.00F;
   costs.log_seconds[1] = 1.50F;
   costs.log_seconds[2] = 1.01F;
-  EXPECT_EQ(pick(costs, 0b111, order).best, 2) << "as cheap within the doubt, and preferred";
-  EXPECT_EQ(pick(costs, 0b111, order).runner_up, 0);
+  EXPECT_EQ(pick(costs, 0b111, 0b001, order).best, 2) << "as cheap within the doubt, and preferred";
+  EXPECT_EQ(pick(costs, 0b111, 0b001, order).runner_up, 0);
   costs.log_seconds[2] = 1.06F;
-  EXPECT_EQ(pick(costs, 0b111, order).best, 0) << "a few per cent are no tie when times were measured";
+  EXPECT_EQ(pick(costs, 0b111, 0b001, order).best, 0) << "a few per cent are no tie when times were measured";
   costs.grade = Grade::c;
   costs.sigma.fill(0.5F);
-  EXPECT_EQ(pick(costs, 0b111, order).best, 2) << "of an assumed machine they are";
-  EXPECT_EQ(pick(costs, 0b010, order).runner_up, -1);
-  EXPECT_EQ(pick(costs, 0, order).best, -1);
+  EXPECT_EQ(pick(costs, 0b111, 0b001, order).best, 2) << "of an assumed machine they are";
+  EXPECT_EQ(pick(costs, 0b010, 0b001, order).runner_up, -1);
+  EXPECT_EQ(pick(costs, 0, 0b001, order).best, -1);
 }
 
 TEST(Shapes, AreDrawnAsTheOpAllowsThemAndNearTheWantedWork) {

@@ -181,6 +181,17 @@ TEST(Tracker, AsksForNewDecisionsOnlyWhenSomethingMoved) {
   EXPECT_LE(told, 1);
 }
 
+TEST(Tracker, AsksForFewNewDecisionsWhereTimesScatter) {
+  Tracker tracker;
+  int told = 0;
+  for (std::uint64_t i = 0; i < 2000; ++i) {
+    const double noise = 0.25 * static_cast<double>(ops::random_normal(5, i));
+    told += tracker.record(kHost, 1e-3, 1e-3 * std::exp(noise)) ? 1 : 0;
+  }
+  EXPECT_LE(told, 100);
+  EXPECT_NEAR(tracker.correction(kHost), 0, 0.3);
+}
+
 TEST(Tracker, ExploresWithinOnePercentOfTheTimeSpent) {
   Tracker tracker(0.01);
   EXPECT_FALSE(tracker.explore(1e-3, 1.5)) << "nothing was spent yet";

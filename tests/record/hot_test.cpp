@@ -110,6 +110,28 @@ TEST(Hot, ShortWaitsArePricedByHowMuchOthersRanMeanwhile) {
   EXPECT_NEAR(function(h, "solve").inclusive.value, 0.5, 0.03);
 }
 
+TEST(Hot, TimeInWhichAWorkerWasKeptFromItsCpuIsNobodys) {
+  // The worker lives for 8 s and gets its CPU every fourth of them; two workers side by side likewise, then all sleep.
+  ProfileBuilder builder;
+  builder.on_cpu(0, "main;prepare", 200, 0).blocked(0, "main;join", 2, 18);
+  for (int i = 0; i < 200; ++i) builder.on_cpu(1, "worker;solve", 1, 2 + i * 0.04);
+  for (std::uint32_t t = 2; t <= 3; ++t) {
+    for (int i = 0; i < 200; ++i) builder.on_cpu(t, "worker;pair", 1, 10 + i * 0.04);
+  }
+  CpuProfile profile = builder.take();
+  profile.threads[0].end_seconds = 20;
+  for (std::size_t t = 1; t <= 3; ++t) {
+    profile.threads[t].begin_seconds = t == 1 ? 2 : 10;
+    profile.threads[t].end_seconds = t == 1 ? 10 : 18;
+  }
+  const Hot h = hot(profile);
+  EXPECT_NEAR(h.seconds, 8, 0.2);
+  EXPECT_NEAR(function(h, "prepare").inclusive.value, 0.25, 0.01);
+  EXPECT_NEAR(function(h, "solve").inclusive.value, 0.25, 0.01);
+  EXPECT_NEAR(function(h, "pair").inclusive.value, 0.25, 0.01);
+  EXPECT_NEAR(h.waiting_share, 0.25, 0.02);
+}
+
 TEST(Hot, AfterTheMainThreadEndedOthersCarryTheProgram) {
   ProfileBuilder builder;
   builder.on_cpu(0, "main", 100, 0).on_cpu(1, "worker;solve", 300, 1);

@@ -30,6 +30,19 @@ fulcrum_record_program(regions ${folder}/regions.c -fomit-frame-pointer)
 target_include_directories(record_regions PRIVATE ${PROJECT_SOURCE_DIR}/include)
 fulcrum_record_program(inlined ${folder}/inlined.cpp -g)
 
+add_library(record_fake_blas SHARED ${folder}/fake_blas.c)
+add_library(record_blas_user MODULE ${folder}/blas_user.c)
+target_link_libraries(record_blas_user PRIVATE record_fake_blas)
+fulcrum_record_program(calls_blas ${folder}/calls_blas.c -O2)
+target_link_libraries(record_calls_blas PRIVATE record_fake_blas)
+# The same program without the library, which it opens by way of a plugin.
+fulcrum_record_program(opens_blas ${folder}/opens.c -O2)
+add_dependencies(record_programs record_blas_user)
+foreach(library IN ITEMS fake_blas blas_user)
+  set_target_properties(record_${library} PROPERTIES OUTPUT_NAME ${library}
+                        LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/record_programs)
+endforeach()
+
 add_library(record_leaf MODULE ${folder}/leaf.c)
 target_compile_options(record_leaf PRIVATE -O2 -fomit-frame-pointer)
 set_target_properties(record_leaf PROPERTIES OUTPUT_NAME leaf

@@ -18,16 +18,17 @@ struct Known {
   const char* name;
   const char* like;
 };
-constexpr std::array<Known, 9> kOps = {{{"vec_add", "vec_add"},
-                                        {"relu", "relu"},
-                                        {"gelu", "gelu"},
-                                        {"sigmoid", "sigmoid"},
-                                        {"dot", "dot"},
-                                        {"matmul", "matmul"},
-                                        {"virtual_add", "vec_add"},
-                                        {"virtual_gelu", "gelu"},
-                                        {"virtual_matmul", "matmul"}}};
-constexpr std::size_t kFirstVirtual = 6;
+constexpr std::array<Known, 10> kOps = {{{"vec_add", "vec_add"},
+                                         {"relu", "relu"},
+                                         {"gelu", "gelu"},
+                                         {"sigmoid", "sigmoid"},
+                                         {"dot", "dot"},
+                                         {"matmul", "matmul"},
+                                         {"expression", "expression"},
+                                         {"virtual_add", "vec_add"},
+                                         {"virtual_gelu", "gelu"},
+                                         {"virtual_matmul", "matmul"}}};
+constexpr std::size_t kFirstVirtual = 7;
 
 const ops::Op& op_of(std::size_t index) {
   static const auto found = [] {
@@ -158,6 +159,29 @@ struct VirtualTable {
     return table;
   }
 };
+
+VirtualCosts costs_of(const GpuCeilings& gpu) {
+  VirtualCosts costs;
+  const auto take = [](const std::map<std::string, Quantity>& from, const char* name, double& into) {
+    if (const auto found = from.find(name); found != from.end() && found->second.value > 0)
+      into = found->second.value;
+  };
+  double launch_sync = costs.launch_seconds + costs.sync_seconds;
+  take(gpu.latencies, "launch", costs.launch_seconds);
+  take(gpu.latencies, "launch_sync", launch_sync);
+  costs.sync_seconds = std::max(1e-6, launch_sync - costs.launch_seconds);
+  take(gpu.rates, "hbm_copy", costs.device_rate);
+  take(gpu.flops, "fp32", costs.device_flops);
+  const auto rate = [&gpu](const char* name, double& into) {  // of the largest copy
+    const auto found = gpu.link.find(name);
+    if (found == gpu.link.end() || found->second.empty()) return;
+    const auto& [bytes, seconds] = found->second.back();
+    into = static_cast<double>(bytes) / seconds.value;
+  };
+  rate("pinned_h2d", costs.pinned_rate);
+  rate("pageable_h2d", costs.pageable_rate);
+  return costs;
+}
 
 VirtualMachine& VirtualMachine::get() {
   static VirtualMachine& machine = *[] {  // never destroyed: executors that are static may outlive any order

@@ -24,6 +24,9 @@ struct VirtualCosts {
   double cpu_call_seconds = 2e-7, cpu_rate = 70e9, cpu_flops = 1e12;
 };
 
+/// With the device side of a machine profile; what it does not say stays as it is above.
+VirtualCosts costs_of(const GpuCeilings& gpu);
+
 /// What goes wrong with one launch.
 struct VirtualFault {
   std::int32_t launch_code = FULCRUM_OK;  // returned by the launch
@@ -42,9 +45,9 @@ struct VirtualCounts {
   std::atomic<std::int64_t> violations{0};  // host pointers in kernels, freed memory in use
 };
 
-/// The one virtual machine. Ops: vec_add, relu, gelu, sigmoid, dot and matmul on the device, and virtual_add,
-/// virtual_gelu and virtual_matmul, which run nowhere but on it and on its CPU (backend "virtualcpu"). While none is in
-/// use() the backends say that they are not available.
+/// The one virtual machine. Ops: vec_add, relu, gelu, sigmoid, dot, matmul and expression on the device, and
+/// virtual_add, virtual_gelu and virtual_matmul, which run nowhere but on it and on its CPU (backend "virtualcpu").
+/// While none is in use() the backends say that they are not available.
 class VirtualMachine {
  public:
   static constexpr const char* kGpu = "virtualgpu";

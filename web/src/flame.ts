@@ -5,7 +5,7 @@
 // words are searched in names, and against another profile colour says what grew. Boxes are buttons, so that it works
 // by keyboard, prints, and needs no picture.
 import { choice, el } from "./dom";
-import { percent, seconds } from "./format";
+import { percent, seconds, shortName } from "./format";
 import type { ProfileSummary } from "./types";
 
 const kRow = 19; // pixels
@@ -119,7 +119,7 @@ export function flameGraph(profile: ProfileSummary): HTMLElement {
         "data-box": String(index),
         tabindex: width > kNamed ? "0" : "-1",
       },
-      width > kNamed ? box.name : null,
+      width > kNamed ? shortName(box.name) : null,
     );
     list.push(button);
     let deepest = row + 1;
@@ -140,7 +140,7 @@ export function flameGraph(profile: ProfileSummary): HTMLElement {
       const button = el(
         "button",
         { type: "button", class: "box caller", style: `left:0;width:100%;top:${row * kRow}px`, title: text(boxes[index]), "data-box": String(index) },
-        boxes[index].name,
+        shortName(boxes[index].name),
       );
       list.push(button);
     });

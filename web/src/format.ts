@@ -61,3 +61,15 @@ export function shape(fields: ShapeFields | undefined): string {
 
 /// The first letter of a sentence.
 export const sentence = (text: string) => (text ? text[0].toUpperCase() + text.slice(1) : text);
+
+/// A function without its arguments and template arguments, which name types: "ns::work".
+export function shortName(name: string): string {
+  let out = "";
+  let depth = 0;
+  for (const c of name.replaceAll("(anonymous namespace)::", "")) {
+    if (c === "<" || c === "(") ++depth;
+    if (depth === 0) out += c;
+    if ((c === ">" || c === ")") && depth > 0) --depth;
+  }
+  return out || name;
+}

@@ -5,7 +5,7 @@
 // what sampling itself cost.
 import { el, section } from "./dom";
 import { flameGraph } from "./flame";
-import { count, percent, seconds, significant } from "./format";
+import { count, percent, seconds, shortName, significant } from "./format";
 import { table } from "./table";
 import type { Doubtful, ProfileFunction, ProfileSummary } from "./types";
 
@@ -29,7 +29,7 @@ function functions(profile: ProfileSummary): HTMLElement {
     rows: profile.functions.filter((f) => f.inclusive.value >= 0.001),
     filter: true,
     columns: [
-      { title: "function", text: (f) => f.name },
+      { title: "function", text: (f) => shortName(f.name) },
       { title: "rank", text: (f) => String(f.rank), value: (f) => f.rank, numeric: true, hint: "equal numbers: the samples do not tell them apart" },
       { title: "self", text: (f) => share(f.self), value: (f) => f.self.value, numeric: true },
       { title: "inclusive", text: (f) => share(f.inclusive), value: (f) => f.inclusive.value, numeric: true },
@@ -55,7 +55,7 @@ function threads(profile: ProfileSummary): HTMLElement | null {
         { title: "CPU", text: (t) => seconds(t.cpu_seconds), value: (t) => t.cpu_seconds, numeric: true },
         { title: "waiting", text: (t) => seconds(t.blocked_seconds), value: (t) => t.blocked_seconds, numeric: true },
         { title: "preempted", text: (t) => seconds(t.preempted_seconds), value: (t) => t.preempted_seconds, numeric: true },
-        { title: "mostly in", text: (t) => t.hottest },
+        { title: "mostly in", text: (t) => shortName(t.hottest) },
       ],
     }),
   );
@@ -94,7 +94,7 @@ function changes(profile: ProfileSummary): HTMLElement | null {
           label: "changes",
           rows: clear,
           columns: [
-            { title: "function", text: (c) => c.name },
+            { title: "function", text: (c) => shortName(c.name) },
             {
               title: "change in points",
               text: (c) => `${points(c.change.value)} [${points(c.change.low)}, ${points(c.change.high)}]`,

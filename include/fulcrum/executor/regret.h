@@ -20,7 +20,7 @@ struct RegretScore {
 
 struct RegretConfig {
   int points = 320;  // half of them where the answer is about to change
-  int rounds = 10;   // of each; the oracle is picked on half of them and scored on the others
+  int rounds = 20;   // of each; the oracle is picked on half of them and scored on the others
   double budget_seconds = 120;
   std::uint64_t seed = 20260131;
   std::vector<std::string> ops;  // empty: all that were calibrated
@@ -33,6 +33,7 @@ struct RegretRow {
   std::string chosen, oracle, tier;
   bool in_band = false;  // another class of candidates is predicted within a factor of two
   double regret = 1, chosen_seconds = 0, oracle_seconds = 0, overhead_seconds = 0;
+  std::vector<std::pair<std::string, double>> ways;  // median seconds of all that could do it
 };
 
 struct RegretReport {

@@ -116,7 +116,6 @@ std::vector<Tiling> other_tilings(const Call& call) {
   add({.tiles = 1, .step = 32, .row_warps = 2, .key_warps = 4, .cluster = 1});
   add({.tiles = 2, .step = 16, .row_warps = 1, .key_warps = 8, .cluster = 1});
   add({.tiles = 2, .step = 32, .row_warps = 1, .key_warps = 8, .cluster = 1, .staged = true});
-  add({.tiles = 2, .step = 32, .row_warps = 2, .key_warps = 4, .cluster = 2, .staged = true});
   return result;
 }
 

@@ -39,7 +39,7 @@ Call call_of(const fulcrum_args& args);
 /// cluster share their keys, of which a warp takes `step` at a time. All are powers of two.
 struct Tiling {
   int tiles, step, row_warps, key_warps, cluster;
-  bool staged = false;  // keys come through shared memory: of one CTA, or halves of them of two
+  bool staged = false;  // keys come through shared memory: one warp a row, no cluster
 
   int rows() const { return 16 * tiles * row_warps; }
   int multiplying() const { return 32 * row_warps * key_warps; }

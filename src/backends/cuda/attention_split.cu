@@ -14,6 +14,36 @@
 namespace fulcrum::backends::cuda::attention {
 namespace {
 
+/// Shared memory of a CTA of the cluster, this one or another.
+struct Remote {
+  uint32_t offset = 0;  // from this CTA's address of a place to that one's
+
+  __device__ Remote(int cta, const float* memory) {
+#if __CUDA_ARCH__ >= 900
+    const auto here = static_cast<uint32_t>(__cvta_generic_to_shared(memory));
+    uint32_t there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(cta));
+    offset = there - here;
+#endif
+  }
+#if __CUDA_ARCH__ >= 900
+  __device__ uint32_t of(const float* here) const {
+    return offset + static_cast<uint32_t>(__cvta_generic_to_shared(here));
+  }
+  __device__ __forceinline__ void put(float* here, float a, float b, float c, float d) const {
+    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};"
+                 :
+                 : "r"(of(here)), "f"(a), "f"(b), "f"(c), "f"(d)
+                 : "memory");
+  }
+  __device__ __forceinline__ void put(float* here, float value) const {
+    asm volatile("st.shared::cluster.f32 [%0], %1;" : : "r"(of(here)), "f"(value) : "memory");
+  }
+#else
+  __device__ void put(float*, float, float, float, float) const {}
+  __device__ void put(float*, float) const {}
+#endif
+};
 /// The keys [begin, end) of a head, and which of them a row sees.
 struct Range {
   const uint16_t *k, *v;

@@ -3,12 +3,10 @@
 //
 // See attention.h. All keys and values of a head fit into the shared memory of one CTA, which has 16 or 32 of its
 // queries: each warp copies the rows that are its own, all at once, and walks along them as they come in. No barrier
-// stands before the one at which the warps' results are merged; a warp leaves its own where its keys were. Or two CTAs
-// have 64 queries and half of the keys each: half as many bytes come to a multiprocessor.
+// stands before the one at which the warps' results are merged; a warp leaves its own where its keys were.
 #include <algorithm>
 
 #include "backends/cuda/attention_parts.cuh"
-#include "backends/cuda/fold.cuh"
 #include "backends/cuda/streaming.cuh"
 
 namespace fulcrum::backends::cuda::attention {
@@ -130,116 +128,6 @@ __global__ void __launch_bounds__(kD == 64 && kTiles == 1 ? 512 : 256)
                                     .row_elements = query_elements});
 }
 
-/// Warps of a pair of CTAs: in each, two have the same keys for their own 32 queries, and four share the CTA's keys.
-constexpr int kPairRowWarps = 2, kPairKeyWarps = 4, kPairCtas = 2, kPairTiles = 2;
-constexpr int kPairRows = kTileRows * kPairTiles * kPairRowWarps, kPairFinished = kPairRows / kPairCtas;
-constexpr int kPairParts = kPairKeyWarps * kPairCtas;
-constexpr int kPairThreads = 32 * kPairRowWarps * kPairKeyWarps;
-
-/// Until both warps that share keys are here: what one of them copied is there for the other.
-__device__ __forceinline__ void meet(int key_warp) {
-  asm volatile("bar.sync %0, %1;" ::"r"(1 + key_warp), "n"(32 * kPairRowWarps) : "memory");
-}
-
-template <Element kElement, int kD, int kStep>
-__global__ void __launch_bounds__(kPairThreads) attention_pair_kernel(Call call, int share) {
-  extern __shared__ __align__(16) uint4 memory[];
-  using Rows = Warp<kElement, kD, kPairTiles, kStep>;
-  constexpr int kOwn = kStep / kPairRowWarps;  // rows of a step that a warp copies
-  const int in_cta = static_cast<int>(threadIdx.x) / 32, g = static_cast<int>(threadIdx.x) % 32 / 4;
-  const int row_warp = in_cta / kPairKeyWarps, key_warp = in_cta % kPairKeyWarps;
-  const int tile = static_cast<int>(blockIdx.x) / kPairCtas, rank = static_cast<int>(blockIdx.x) % kPairCtas;
-  const int part = rank * kPairKeyWarps + key_warp;
-  const int queries = static_cast<int>(call.queries), last = static_cast<int>(call.keys) - 1;
-  const int row0 = tile * kPairRows + row_warp * kTileRows * kPairTiles;
-  const int64_t query_base = blockIdx.z * call.of_queries.batch + blockIdx.y * call.of_queries.head;
-  const int64_t key_base = blockIdx.z * call.of_keys.batch + blockIdx.y * call.of_keys.head;
-  const int shown = call.causal ? last + 2 - queries : 1 << 28;              // keys that query 0 sees
-  const int seen = min(last + 1, tile * kPairRows + kPairRows - 1 + shown);  // by the last row
-  const int mine = share_of(seen, kPairParts, kStep), begin = part * mine, end = min(begin + mine, seen);
-  const int slab_stride = share * (key_stride(kD) + value_stride(kD));
-  const Slab<kD> slab{memory + key_warp * slab_stride,
-                      memory + key_warp * slab_stride + share * key_stride(kD)};
-  auto* inbox_memory = reinterpret_cast<float*>(memory + kPairKeyWarps * slab_stride);
-  const Parts<kD> inbox{inbox_memory, part_floats(kD, kPairFinished), kPairFinished, kPairParts};
-  const auto query_elements = static_cast<uint32_t>(call.of_queries.row);
-  streaming::cluster_arrive();
-  streaming::follow();
-
-  for (int key = begin; key < end; key += kStep)
-    slab.copy(call.k + key_base, call.v + key_base, static_cast<uint32_t>(call.of_keys.row),
-              key + row_warp * kOwn, last, key - begin + row_warp * kOwn, kOwn);
-  Rows warp;
-  warp.load_queries([&](int s, int i) {
-    const auto row = static_cast<uint32_t>(min(row0 + s, queries - 1));
-    return *reinterpret_cast<const uint4*>(call.q + query_base + static_cast<uint64_t>(row) * query_elements +
-                                           i * 8);
-  });
-#pragma unroll 1
-  for (int key = begin; key < end; key += kStep) {
-    await_copies((end - key - 1) / kStep);
-    meet(key_warp);
-    const uint4* keys = slab.keys + (key - begin) * key_stride(kD);
-    const uint4* values = slab.values + (key - begin) * value_stride(kD);
-    typename Rows::Scores scores;
-    warp.score(scores, [&](int s, int i) { return keys[s * key_stride(kD) + i]; });
-    if (key + kStep > min(end, row0 + shown)) {
-      Rows::mask(scores,
-                 [&](int t, int r) { return min(row0 + shown + t * kTileRows + r * 8 + g, end) - key; });
-    }
-    warp.weigh(scores, call.scale, key == begin);
-    warp.add_values(scores, [&](int s, int i) { return values[s * value_stride(kD) + i]; });
-  }
-  warp.check_finite();
-  streaming::cluster_wait();  // the other CTA is there
-#pragma unroll
-  for (int t = 0; t < kPairTiles; ++t) {
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      const int row = (row_warp * kPairTiles + t) * kTileRows + r * 8 + g;
-      push_row(inbox, warp, t, r, part, row % kPairFinished, Remote(row / kPairFinished, inbox_memory));
-    }
-  }
-  streaming::cluster_arrive();
-  streaming::cluster_wait();
-  const int first = tile * kPairRows + rank * kPairFinished;
-  const int64_t head = blockIdx.z * call.heads + blockIdx.y;
-  merge_all<kElement>(inbox, Output{.o = call.o + query_base,
-                                    .lse = call.lse ? call.lse + head * call.queries : nullptr,
-                                    .row = first,
-                                    .rows = queries - first,
-                                    .row_elements = query_elements});
-}
-
-int pair_share(const Call& call, int step) { return share_of(static_cast<int>(call.keys), kPairParts, step); }
-size_t pair_bytes(const Call& call, int step) {
-  const int slab = pair_share(call, step) * (key_stride(call.d) + value_stride(call.d));
-  return static_cast<size_t>(kPairKeyWarps * slab) * sizeof(uint4) +
-         static_cast<size_t>(kPairParts * part_floats(call.d, kPairFinished)) * sizeof(float);
-}
-
-template <Element kElement>
-fulcrum_status launch_pair(const Call& call, void* stream, int64_t count) {
-  constexpr int kD = 64, kStep = 32;
-  const auto kernel = attention_pair_kernel<kElement, kD, kStep>;
-  static const cudaError_t allowed = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                          device().shared_bytes_per_block);
-  FULCRUM_CUDA(allowed);
-  cudaLaunchAttribute attributes[2] = {};
-  cudaLaunchConfig_t config =
-      streaming::config_of({.ctas = streaming::divide_up(call.queries, kPairRows) * kPairCtas,
-                            .threads = kPairThreads,
-                            .programmatic = streaming::can_follow(nullptr) != 0,
-                            .cluster = kPairCtas,
-                            .shared_bytes = pair_bytes(call, kStep)},
-                           stream, attributes);
-  config.gridDim.y = static_cast<unsigned>(call.heads);
-  config.gridDim.z = static_cast<unsigned>(call.batches);
-  const int share = pair_share(call, kStep);
-  for (int64_t i = 0; i < count; ++i) FULCRUM_CUDA(cudaLaunchKernelEx(&config, kernel, call, share));
-  return done();
-}
-
 size_t shared_bytes(const Call& call, const Tiling& tiling) {
   const int share = share_of(static_cast<int>(call.keys), tiling.key_warps, tiling.step);
   return static_cast<size_t>(tiling.key_warps * slab_vectors(share, call.d, tiling.rows())) * sizeof(uint4);
@@ -275,12 +163,6 @@ fulcrum_status launch_element(const Call& call, const Tiling& tiling, void* stre
 }  // namespace
 
 bool staged_takes(const Call& call, const Tiling& tiling) {
-  if (tiling.cluster == kPairCtas) {
-    return call.d == 64 && device().major == 9 && device().clusters && tiling.tiles == kPairTiles &&
-           tiling.step == 32 && tiling.row_warps == kPairRowWarps && tiling.key_warps == kPairKeyWarps &&
-           call.keys <= 1 << 16 &&
-           pair_bytes(call, tiling.step) <= static_cast<size_t>(device().shared_bytes_per_block);
-  }
   return tiling.row_warps == 1 && tiling.cluster == 1 && tiling.step == 32 && tiling.key_warps >= 2 &&
          tiling.key_warps <= (call.d == 64 && tiling.tiles == 1 ? 16 : 8) && call.keys <= 1 << 16 &&
          shared_bytes(call, tiling) <= static_cast<size_t>(device().shared_bytes_per_block);
@@ -288,10 +170,6 @@ bool staged_takes(const Call& call, const Tiling& tiling) {
 
 fulcrum_status enqueue_staged(const Call& call, Element element, const Tiling& tiling, void* stream,
                               int64_t count) {
-  if (tiling.cluster == kPairCtas) {
-    return element == Element::f16 ? launch_pair<Element::f16>(call, stream, count)
-                                   : launch_pair<Element::bf16>(call, stream, count);
-  }
   return element == Element::f16 ? launch_element<Element::f16>(call, tiling, stream, count)
                                  : launch_element<Element::bf16>(call, tiling, stream, count);
 }

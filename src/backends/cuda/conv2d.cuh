@@ -20,6 +20,7 @@ using streaming::follow;
 inline constexpr int kWarp = 32;
 inline constexpr int kColumns = 4 * kWarp;  // outputs of a warp along a row
 inline constexpr int kLargest = 31;         // taps along an axis
+inline constexpr int kBlockWarps = 4;       // of a CTA of conv_block
 
 struct Conv {
   const float* x;
@@ -193,14 +194,14 @@ __global__ void __launch_bounds__(256, kPerSm) conv_rows(Conv c, int rows, Note 
 
 /// The same for kernels of 3 x 3 and few rows of a warp: all loads go out before the first is used. The warps of a CTA
 /// lie below each other or, kBeside, next to each other.
-template <int kRows, int kWarps, bool kBeside, streaming::Cache kCache, class Note>
-__global__ void __launch_bounds__(kWarps* kWarp, (kRows > 4 ? 20 : 28) / kWarps)
-    conv_block(Conv c, Note note) {
+template <int kRows, bool kBeside, class Note>
+__global__ void __launch_bounds__(kBlockWarps* kWarp, 7) conv_block(Conv c, Note note) {
   constexpr int kSize = 3, kInputs = kRows + kSize - 1;
   follow();
   note.begin(c);
   const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-  const Place at = place_of(c, kBeside ? kWarps * kColumns : kColumns, kBeside ? kRows : kWarps * kRows);
+  const Place at =
+      place_of(c, kBeside ? kBlockWarps * kColumns : kColumns, kBeside ? kRows : kBlockWarps * kRows);
   const WarpRows r(c, at.row + (kBeside ? 0 : warp * kRows), kRows);
   const std::int64_t column = at.column + (kBeside ? warp * kColumns : 0) + 4 * lane;
   const bool inside = column<c.w, has_left = column> 0, has_right = column + 4 < c.w;
@@ -228,8 +229,8 @@ __global__ void __launch_bounds__(kWarps* kWarp, (kRows > 4 ? 20 : 28) / kWarps)
       skip_row<kSize>(partial, complete);
     }
     if (q < kSize - 1 || q >= r.count + kSize - 1 || !inside) continue;
-    streaming::store<kCache>(reinterpret_cast<float4*>(to + (q - kSize + 1) * c.wo),
-                             make_float4(complete[0], complete[1], complete[2], complete[3]));
+    *reinterpret_cast<float4*>(to + (q - kSize + 1) * c.wo) =
+        make_float4(complete[0], complete[1], complete[2], complete[3]);
 #pragma unroll
     for (int o = 0; o < 4; ++o) note.take(complete[o]);
   }
@@ -377,7 +378,7 @@ __global__ void __launch_bounds__(kTileThreads) conv_tiles(Conv c, Note note) {
 /// How the rows form is cut: rows of a warp and warps of a CTA. Small images get as many CTAs as they can fill.
 struct RowShape {
   int rows, warps;
-  bool beside = false;
+  bool beside = false;  // the warps of a CTA lie next to each other, not below
 };
 
 inline bool is_aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }
@@ -397,6 +398,13 @@ inline RowShape row_shape(const Conv& c) {
   return strips >= 16 * sms ? RowShape{2, 4} : RowShape{1, 4};
 }
 
+/// Images that no cache holds are read and written in rows as long as a CTA can.
+inline bool wants_long_rows(const Conv& c) {
+  constexpr std::int64_t kStripsOfSm = 256;
+  return c.wo >= 2 * kBlockWarps * kColumns &&
+         divide_up(c.wo, kColumns) * c.batch * c.ho >= kStripsOfSm * device().sms;
+}
+
 template <class Note, class... More>
 fulcrum_status launch_form(void (*kernel)(Conv, More...), const Conv& c, const RowShape& s, bool overlaps,
                            void* stream, std::int64_t count, const More&... more) {
@@ -410,21 +418,13 @@ fulcrum_status launch_form(void (*kernel)(Conv, More...), const Conv& c, const R
 template <class Note>
 fulcrum_status enqueue_rows(const Conv& c, RowShape chosen, bool overlaps, const Note& note, void* stream,
                             std::int64_t count) {
-  const RowShape s = chosen.rows > 0 ? chosen : row_shape(c);
+  RowShape s = chosen.rows > 0 ? chosen : row_shape(c);
   if (c.kh == 3) {
-    using enum streaming::Cache;
-    auto kernel = s.rows == 4   ? conv_block<4, 4, false, kept, Note>
-                  : s.rows == 2 ? conv_block<2, 4, false, kept, Note>
-                                : conv_block<1, 4, false, kept, Note>;
-    if constexpr (std::is_same_v<Note, NoNote>) {
-      if (s.rows == 8) kernel = conv_block<8, 4, false, kept, Note>;
-      if (s.beside) kernel = conv_block<8, 4, true, kept, Note>;
-      if (s.beside && s.warps == 8) kernel = conv_block<8, 8, true, kept, Note>;
-      if (s.beside && s.warps == 2) kernel = conv_block<8, 2, true, kept, Note>;
-      if (s.beside && s.rows == 4) kernel = conv_block<4, 4, true, kept, Note>;
-      if (s.beside && s.rows == 4 && s.warps == 8) kernel = conv_block<4, 8, true, kept, Note>;
-      if (s.beside && s.rows == 12) kernel = conv_block<12, 4, true, kept, Note>;
-    }
+    if (chosen.rows == 0) s.beside = wants_long_rows(c);
+    auto kernel = s.rows == 4   ? conv_block<4, false, Note>
+                  : s.rows == 2 ? conv_block<2, false, Note>
+                                : conv_block<1, false, Note>;
+    if (s.beside) kernel = conv_block<4, true, Note>;
     return launch_form<Note>(kernel, c, s, overlaps, stream, count, note);
   }
   const auto kernel = c.kh == 5 ? conv_rows<5, 2, 2, Note> : conv_rows<7, 2, 2, Note>;

@@ -33,9 +33,11 @@ enum class StepCode : std::uint8_t {
   fma_onto,  // a * b + r
   negate,
   absolute,
-  bend,       // relu and leaky_relu, al = p
-  clip,       // lo = p, hi = q
-  bend_clip,  // al = s, then lo = p, hi = q
+  bend,          // leaky_relu, al = p > 0
+  bend_flat,     // relu, and leaky_relu with al = 0
+  clip,          // lo = p, hi = q, neither of them 0
+  clip_at_zero,  // the same where one is, and the sign of zeros decides
+  bend_clip,     // bend with al = s, then clip
   sigmoid,
   swish,
   gelu,
@@ -63,6 +65,7 @@ struct alignas(16) DeviceStep {
 struct DeviceTape {
   std::int32_t length = 0, leaves = 0, slots = 0;
   std::int32_t heavy = 0;
+  std::int32_t instructions = 0;          // of one element, about
   DeviceStep step[ops::kTapeLength + 1];  // one more than there are, to be fetched ahead and never used
 };
 
@@ -131,16 +134,16 @@ inline DeviceStep translated(const ops::TapeStep& from, std::int32_t leaves) {
       code = StepCode::sqrt;
       break;
     case TapeCode::relu:
-      code = StepCode::bend, p = 0;
+      code = StepCode::bend_flat;
       break;
     case TapeCode::leaky_relu:
-      code = StepCode::bend;
+      code = from.p == 0 ? StepCode::bend_flat : StepCode::bend;
       break;
     case TapeCode::elu:
       code = StepCode::elu;
       break;
     case TapeCode::clip:
-      code = StepCode::clip;
+      code = from.p == 0 || from.q == 0 ? StepCode::clip_at_zero : StepCode::clip;
       break;
     case TapeCode::sigmoid:
       code = StepCode::sigmoid;
@@ -156,6 +159,13 @@ inline DeviceStep translated(const ops::TapeStep& from, std::int32_t leaves) {
       break;
   }
   return DeviceStep{.word = word_of(code, slot(from.a), slot(from.b)), .p = p, .q = from.q};
+}
+
+/// Instructions that a step takes for one element, about.
+constexpr std::int32_t instructions_of(StepCode code) {
+  if (code >= StepCode::divide) return 20;
+  if (code >= StepCode::sigmoid && code <= StepCode::gelu) return 12;
+  return code >= StepCode::bend && code <= StepCode::bend_clip ? 3 : 2;
 }
 
 /// `second` becomes a part of `first` where the two have a code of their own.
@@ -177,10 +187,11 @@ inline void translate(const ops::Tape& bound, DeviceTape& tape) {
   tape.leaves = bound.leaves;
   tape.slots = bound.leaves + bound.temporaries;
   tape.length = 0;
-  tape.heavy = 0;
+  tape.heavy = tape.instructions = 0;
   for (std::int32_t i = 0; i < bound.length; ++i) {
     const DeviceStep step = translated(bound.step[i], bound.leaves);
     tape.heavy |= step.code() >= kFirstHeavy;
+    tape.instructions += instructions_of(step.code());
     if (tape.length > 0 && merged(tape.step[tape.length - 1], step)) continue;
     tape.step[tape.length++] = step;
   }

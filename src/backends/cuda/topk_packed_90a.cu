@@ -16,7 +16,6 @@ constexpr int kThreads = 256, kWarps = kThreads / 32;
 constexpr float kLength = 0x1p8F, kBack = 0x1p-16F;  // of a copy; of a product of two
 constexpr int kSlab = 128;                           // bytes of a row at a time
 constexpr int kMaxima = 2 * kWarps;                  // groups of rows: half of a warp's
-constexpr int kStages = 4;
 static_assert(kMaxima == kPackedMostK);
 
 /// Four elements as halves, and what those leave.
@@ -97,6 +96,7 @@ __global__ void __launch_bounds__(kThreads) pack_halves(Search s, Packed packed)
 template <int kQueries>
 struct Tile {
   static constexpr int kRowBytes = kTileRows * kSlab, kStageBytes = (kTileRows + kQueries) * kSlab;
+  static constexpr int kStages = kQueries > 64 ? 4 : 8;
   static constexpr int kPitch = kQueries + 8;
   struct State {
     unsigned maxima[kMaxima][kPitch];  // as order_of()
@@ -386,9 +386,10 @@ struct Choice {
 /// Grid and work as find_candidates. The stage of a slab is written again when the products of the slab after it have
 /// begun: then its own are finished in both warpgroups.
 template <int kTerms, int kQueries>
-__global__ void __launch_bounds__(kThreads, kQueries <= 64 ? 2 : 1) find_packed(TensorSearch s) {
+__global__ void __launch_bounds__(kThreads, 1) find_packed(TensorSearch s) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   using T = Tile<kQueries>;
+  constexpr int kStages = T::kStages;
   extern __shared__ __align__(1024) char memory[];
   auto& state = *reinterpret_cast<typename T::State*>(memory + kStages * T::kStageBytes);
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;

@@ -86,12 +86,11 @@ bool take_short(const Search& s, StreamShape& shape) {
 
 }  // namespace
 
-StreamShape stream_shape(const Search& s, bool single_rows) {
+StreamShape stream_shape(const Search& s) {
   StreamShape shape{.threads = kThreads};
   if (take_short(s, shape)) return shape;
   if (s.k > kWarpMost) shape.capacity = 2 * static_cast<int>(std::bit_ceil(static_cast<unsigned>(s.k)));
   take_tile(s, shape);
-  if (single_rows && s.query_count < 4) shape.queries = shape.rows = 1;
   shape.groups = streaming::divide_up(s.query_count, shape.queries);
   const std::int64_t warps = shape.threads / 32, tiles = streaming::divide_up(s.row_count, shape.rows);
   int per_sm = 1;

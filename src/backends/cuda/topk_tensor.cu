@@ -145,7 +145,7 @@ TensorShape packed_shape(const Search& s, int terms) {
                     .terms = terms,
                     .packed_pitch = packed_pitch(s.d, terms)};
   shape.query_tiles = streaming::divide_up(queries, shape.queries);
-  const std::int64_t slots = std::min<std::int64_t>(wide ? sms : 2 * sms, kMostChunks);
+  const std::int64_t slots = std::min<std::int64_t>(sms, kMostChunks);
   shape.chunks = std::clamp<std::int64_t>(slots / shape.query_tiles, 1, row_tiles);
   return shape;
 }

@@ -3,6 +3,7 @@
 //
 // Where a CPU program spends its time.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fulcrum/report.h>
 #include <fulcrum/report/formats.h>
 
@@ -43,6 +44,7 @@ Result<CpuProfile> profile_of(const Options& options, Context& context) {
   if (options.has("pid")) recording.pid = options.count("pid");
   if (options.has("rate")) recording.rate_hz = options.number("rate");
   if (options.has("duration")) recording.duration_seconds = options.number("duration");
+  recording.output_is_ours = options.has("output") && options.text("output") == "-";
   return record_profile(recording, context);
 }
 
@@ -55,6 +57,50 @@ Status write_page(const std::string& file, const ProfileSummary& summary, Contex
   page.profile = summary;
   FULCRUM_CHECK(write_file(file, report::html(page)));
   context.print(fmt::format("wrote {}\n", file));
+  return {};
+}
+
+/// The function that is meant: by its full name, or by a part that only one has.
+Result<std::uint32_t> find_function(const record::Hot& hot, const std::string& name) {
+  if (const auto exact = hot.find(name)) return *exact;
+  std::vector<std::uint32_t> found;
+  Names names;
+  for (std::uint32_t i = 0; i < hot.functions.size(); ++i) {
+    names.push_back(hot.functions[i].function);
+    if (names.back().find(name) != std::string::npos) found.push_back(i);
+  }
+  if (found.size() == 1) return found.front();
+  if (found.empty()) {
+    return Error{Code::not_found, fmt::format("no sample was in a function '{}'", name),
+                 suggestion(name, names)};
+  }
+  // Hottest first: the ones that were probably meant.
+  Names some;
+  for (std::size_t i = 0; i < found.size() && i < 5; ++i) some.push_back(hot.functions[found[i]].function);
+  return Error{Code::usage, fmt::format("{} functions have '{}' in their names", found.size(), name),
+               fmt::format("for example: {}", fmt::join(some, "; "))};
+}
+
+/// Who calls a function and what it calls, by share of the whole.
+Status print_neighbours(const CpuProfile& profile, const std::string& name, Context& context) {
+  constexpr std::size_t kMost = 20;
+  const record::Hot hot = record::hot(profile);
+  FULCRUM_TRY(const std::uint32_t chosen, find_function(hot, name));
+  report::Table table({{""}, {"share", report::Align::right}, {"function"}});
+  std::size_t rows = 0;
+  for (const bool callers : {true, false}) {
+    for (const record::HotCall& call : hot.calls) {
+      if ((callers ? call.callee : call.caller) != chosen || rows >= kMost) continue;
+      const std::uint32_t other = callers ? call.caller : call.callee;
+      table.add({callers ? "called by" : "calls", fmt::format("{:.1f} %", 100 * call.share),
+                 hot.functions[other].function});
+      ++rows;
+    }
+  }
+  const record::HotFunction& function = hot.functions[chosen];
+  context.print(fmt::format("\n{}: {:.1f} % with what it calls, {:.1f} % itself\n", function.function,
+                            100 * function.inclusive.value, 100 * function.self.value));
+  context.print(table.text(context.colour()));
   return {};
 }
 
@@ -84,6 +130,7 @@ Result<Exit> run(const Options& options, Context& context) {
   const ProfileSummary summary = summary_of(profile, before ? &*before : nullptr);
   context.print(report::profile_text(summary, static_cast<int>(options.count("top")), context.colour(),
                                      context.width()));
+  if (options.has("function")) FULCRUM_CHECK(print_neighbours(profile, options.text("function"), context));
   if (!output.empty()) context.print(fmt::format("\nwrote {} ({})\n", output, format.opens));
   if (options.has("html")) FULCRUM_CHECK(write_page(options.text("html"), summary, context));
   const std::string file = options.has("profile")  ? options.text("profile")
@@ -137,6 +184,9 @@ Command record() {
             .value = "FILE",
             .help = "an earlier profile: show which shares changed beyond their doubt",
             .kind = Kind::file},
+           {.name = "function",
+            .value = "NAME",
+            .help = "also show who calls this function and what it calls; a part of its name will do"},
            {.name = "top",
             .value = "N",
             .help = "functions to show",

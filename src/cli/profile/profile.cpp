@@ -110,7 +110,7 @@ Result<CpuProfile> record_profile(const Recording& recording, Context& context) 
     options.adaptive = false;
   }
   // Our document has standard output for itself.
-  if (context.json_owns_output()) options.standard_output = STDERR_FILENO;
+  if (recording.output_is_ours || context.json_owns_output()) options.standard_output = STDERR_FILENO;
   std::atomic<bool> stop{false};
   options.stop = &stop;
   options.progress = [&](const record::Progress& progress) {

@@ -20,6 +20,7 @@ struct Recording {
   std::int64_t pid = 0;
   double rate_hz = 0;  // 0: the default, adapted to short programs
   double duration_seconds = 0;
+  bool output_is_ours = false;  // the program's standard output goes to standard error
 };
 /// Runs or attaches, with progress. Ctrl-C ends the sampling, and what is there comes back. A profile without a single
 /// sample is an error.

@@ -32,8 +32,7 @@ std::string serial_of(const CodeRow& row, const GpuCeilings* gpu) {
   if (row.allocation > kTooMuchBelow) {
     return fmt::format("{} of it is spent on allocating memory", percent(row.allocation));
   }
-  if (row.mix != nullptr && !row.mix->against.empty())
-    return fmt::format("{}", fmt::join(row.mix->against, ", "));
+  if (row.kind == CodeRow::Kind::rest) return "each has less than half a percent of the time";
   // Unknown code in pieces too small for a launch; sized calls are priced by the model.
   if (gpu != nullptr && row.calls > 0 && !row.shape) {
     const auto launch = gpu->latencies.find("launch_sync");

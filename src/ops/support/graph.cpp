@@ -64,8 +64,8 @@ void OwnedGraph::add_slices(SpreadingPiece& piece) {
       slice.row[lane] = there ? rows[first + lane] : -1;
       slice.degree[lane] = there ? degree(rows[first + lane]) : 0;
       for (std::int32_t step = 0; step < slice.degree[lane]; ++step) {
-        const auto from =
-            static_cast<std::size_t>(row_begins[static_cast<std::size_t>(slice.row[lane])] + step);
+        const std::int64_t begin = row_begins[static_cast<std::size_t>(slice.row[lane])];
+        const auto from = static_cast<std::size_t>(begin + step);
         const auto to = static_cast<std::size_t>(slice.at + step * kSpreadingSlice) + lane;
         slice_sources[to] = sources[from];
         slice_weights[to] = weights[from];

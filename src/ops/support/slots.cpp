@@ -56,6 +56,7 @@ Status check_dtype(const Op& op, DType dtype) {
   if (std::find(known.begin(), known.end(), dtype) != known.end()) return {};
   if (dtype == DType::f32 && op.dtypes.empty()) return {};
   std::vector<std::string_view> names;
+  names.reserve(known.size());
   for (const DType one : known) names.push_back(to_string(one));
   return Error{Code::usage, fmt::format("{} has no operands of type {}", op.name, to_string(dtype)),
                fmt::format("it has {}", fmt::join(names, ", "))};

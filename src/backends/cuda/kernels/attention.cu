@@ -36,16 +36,11 @@ attention::Tiling staged_tiling(int d) {
   return {.tiles = d == 64 ? 2 : 1, .step = 32, .row_warps = 1, .key_warps = 8, .cluster = 1, .staged = true};
 }
 
-constexpr attention::Tiling kPairs{
-    .tiles = 2, .step = 32, .row_warps = 2, .key_warps = 4, .cluster = 2, .staged = true};
-
 fulcrum_status plan(const fulcrum_kernel* self, const fulcrum_args* args, void** into) {
   auto plan = std::make_unique<Plan>();
   plan->element = std::strcmp(self->dtype, "f16") == 0 ? Element::f16 : Element::bf16;
   const attention::Call call = attention::call_of(*args);
-  if (std::strncmp(self->variant, "pairs", 5) == 0) {
-    if (attention::split_takes(call)) plan->route = {Way::split, kPairs};
-  } else if (std::strncmp(self->variant, "staged", 6) == 0) {
+  if (std::strncmp(self->variant, "staged", 6) == 0) {
     if (attention::split_takes(call)) plan->route = {Way::split, staged_tiling(call.d)};
   } else if (std::strncmp(self->variant, "split", 5) == 0) {
     if (attention::split_takes(call)) plan->route = {Way::split, attention::tiling_for(call)};
@@ -79,10 +74,6 @@ int has_staged(const fulcrum_args* args) {
          attention::staged_takes(attention::call_of(*args), staged_tiling(static_cast<int>(args->dim[4])));
 }
 
-int has_pairs(const fulcrum_args* args) {
-  return available() && has_split(args) && attention::staged_takes(attention::call_of(*args), kPairs);
-}
-
 fulcrum_kernel entry(const char* variant, Element element, int (*supports)(const fulcrum_args*)) {
   const bool f16 = element == Element::f16;
   return fulcrum_kernel{.variant = variant,
@@ -100,7 +91,6 @@ std::vector<fulcrum_kernel> all() {
       entry("default", Element::f16, nullptr),   entry("bf16", Element::bf16, nullptr),
       entry("split", Element::f16, has_split),   entry("split_bf16", Element::bf16, has_split),
       entry("staged", Element::f16, has_staged), entry("staged_bf16", Element::bf16, has_staged),
-      entry("pairs", Element::f16, has_pairs),   entry("pairs_bf16", Element::bf16, has_pairs),
       entry("flash", Element::f16, nullptr),     entry("flash_bf16", Element::bf16, nullptr)};
   for (fulcrum_kernel kernel : dnn_attention_kernels()) {
     // One name, one kernel.

@@ -92,16 +92,9 @@ fulcrum_kernel make_kernel(const char* variant, bool everywhere) {
 }  // namespace
 
 std::span<const fulcrum_kernel> conv2d() {
-  static const fulcrum_kernel kernels[] = {make_kernel<run<true>>("default", true),
-                                           make_kernel<run<false>>("plain", false),
-                                           make_kernel<run_rows<8, 4>>("rows8", false),
-                                           make_kernel<run_rows<2, 4>>("rows2", false),
-                                           make_kernel<run_rows<8, 4, true>>("beside8", false),
-                                           make_kernel<run_rows<8, 8, true>>("beside8x8", false),
-                                           make_kernel<run_rows<8, 2, true>>("beside8x2", false),
-                                           make_kernel<run_rows<4, 4, true>>("beside4", false),
-                                           make_kernel<run_rows<4, 8, true>>("beside4x8", false),
-                                           make_kernel<run_rows<12, 4, true>>("beside12", false)};
+  static const fulcrum_kernel kernels[] = {
+      make_kernel<run<true>>("default", true), make_kernel<run<false>>("plain", false),
+      make_kernel<run_rows<4, 4, true>>("beside", false), make_kernel<run_rows<2, 4>>("rows2", false)};
   return kernels;
 }
 

@@ -18,7 +18,7 @@ using topk::Search;
 
 enum Pointer { kQuery, kRows, kInverseNorm, kIds, kScores };
 enum Dim { kQ, kN, kD, kK };
-enum class Way { fastest, stream, single_rows, tensor, packed };
+enum class Way { fastest, stream, tensor, packed };
 
 /// A pass over the rows for every few queries is cheaper below these: products on tensor cores need a launch more.
 constexpr std::int64_t kTensorQueries = 9, kTensorPairs = 100'000;
@@ -43,9 +43,7 @@ Search search_of(const fulcrum_args& a) {
 }
 
 bool takes_tensor(const Search& s, Way way) {
-  if (way == Way::stream || way == Way::single_rows ||
-      !topk::tensor_takes(s.query_count, s.row_count, s.d, s.k))
-    return false;
+  if (way == Way::stream || !topk::tensor_takes(s.query_count, s.row_count, s.d, s.k)) return false;
   if (way == Way::tensor || way == Way::packed) return true;
   return s.query_count >= kTensorQueries && s.query_count * s.row_count >= kTensorPairs;
 }
@@ -90,7 +88,7 @@ fulcrum_status plan(const fulcrum_kernel*, const fulcrum_args* a, void** made) {
       counter_bytes = std::max(counter_bytes, shapes.products.bound_bytes());
       count_bytes = std::max(count_bytes, shapes.products.count_bytes());
     } else {
-      shapes.stream = topk::stream_shape(s, kWay == Way::single_rows);
+      shapes.stream = topk::stream_shape(s);
       list_bytes = std::max(list_bytes, shapes.stream.list_bytes(s.k));
       counter_bytes = std::max(counter_bytes, shapes.stream.ticket_bytes());
     }
@@ -141,13 +139,13 @@ fulcrum_kernel make(const char* variant, const char* precision) {
 /// `default`: scores are compared in the precision of f32, by fma or by three products of tf32; `tf32` finds its
 /// candidates with one. Their results are the same. The others are one way each.
 std::span<const fulcrum_kernel> cosine_topk() {
-  static const std::array<fulcrum_kernel, 8> kernels = [] {
-    std::array<fulcrum_kernel, 8> made{
+  static const std::array<fulcrum_kernel, 7> kernels = [] {
+    std::array<fulcrum_kernel, 7> made{
         make<Way::fastest, 3>("default", nullptr),   make<Way::fastest, 1>("tf32", "tf32"),
         make<Way::stream, 3>("stream", nullptr),     make<Way::tensor, 3>("tensor", nullptr),
         make<Way::tensor, 1>("tensor_tf32", "tf32"), make<Way::packed, 3>("packed", nullptr),
-        make<Way::packed, 1>("packed_tf32", "tf32"), make<Way::single_rows, 3>("stream1", nullptr)};
-    for (std::size_t i = 3; i < 7; ++i) made[i].supports = tensor_supports;
+        make<Way::packed, 1>("packed_tf32", "tf32")};
+    for (std::size_t i = 3; i < made.size(); ++i) made[i].supports = tensor_supports;
     // Products of halves on tensor cores take as long as so many of those that the peak of a precision is measured with.
     made[0].flop_factor = made[3].flop_factor = made[5].flop_factor = kThreeHalves;
     made[1].flop_factor = made[4].flop_factor = made[6].flop_factor = kOneHalf;

@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a decision costs: nanoseconds of the guard, of calls seen before, of the grid and of the full model, alone and
+// with 16 threads at once. Prints a table and writes fulcrum.dispatch_cost/1 to the file named.
+#include <fmt/format.h>
+#include <fulcrum/measure.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "executor/candidates.h"
+#include "executor/op_table.h"
+#include "executor/shapes.h"
+#include "executor/tracker.h"
+
+namespace fulcrum::executor {
+namespace {
+
+constexpr int kCalls = 64;  // timed together: a clock read costs as much as a decision
+constexpr int kBatches = 4000;
+constexpr int kShapes = 48;
+
+struct Cost {
+  std::string tier;
+  int threads = 1;
+  double median_ns = 0, p99_ns = 0;
+};
+
+/// Calls of one op that all are answered by one tier.
+struct Workload {
+  const OpTable* table;
+  Mask allowed;
+  std::vector<Args> calls;
+};
+
+Workload workload_of(const Table& tables, std::string_view name, Tier tier, const Tracker& tracker) {
+  const auto all = ops::all();
+  int index = 0;
+  while (all[static_cast<std::size_t>(index)]->name != name) ++index;
+  Workload work{tables.of(index), 0, {}};
+  work.allowed = default_mask(work.table->op(), work.table->candidates());
+  ShapeSource source(work.table->op(), 31);
+  for (int i = 0; i < 4000 && work.calls.size() < kShapes; ++i) {
+    const auto args = source.draw(1e-7, 1e-2);
+    if (!args) continue;
+    const Tier first = work.table->choose(*args, {}, work.allowed, tracker).tier;
+    if (tier == Tier::guard || first == (tier == Tier::grid ? Tier::grid : Tier::model))
+      work.calls.push_back(*args);
+  }
+  return work;
+}
+
+/// Nanoseconds of a call, one number a batch.
+std::vector<double> batches_of(const Workload& work, Tier tier, const Tracker& tracker) {
+  const measure::Clock& clock = measure::steady_clock();
+  const OpTable::Guard guard = work.table->guard();
+  std::vector<double> times;
+  times.reserve(kBatches);
+  for (int batch = 0; batch < (tier == Tier::model ? kBatches / 20 : kBatches); ++batch) {
+    if (tier == Tier::model) work.table->renew();
+    const double begin = clock.now();
+    for (int i = 0; i < kCalls; ++i) {
+      const Args& args = work.calls[static_cast<std::size_t>(i) % work.calls.size()];
+      std::uintptr_t chosen = 0;
+      if (tier == Tier::guard) {
+        chosen = args.dim[0] < guard.below ? reinterpret_cast<std::uintptr_t>(guard.kernel) : 0;
+      } else {
+        chosen = work.table->choose(args, {}, work.allowed, tracker).candidate;
+      }
+      asm volatile("" : : "r"(chosen) : "memory");
+    }
+    times.push_back((clock.now() - begin) / kCalls * 1e9);
+  }
+  return times;
+}
+
+Cost cost_of(const Workload& work, std::string name, Tier tier, int threads, const Tracker& tracker) {
+  if (work.calls.empty()) return {std::move(name), threads, 0, 0};
+  std::vector<std::vector<double>> by_thread(static_cast<std::size_t>(threads));
+  {
+    std::vector<std::jthread> running;
+    for (auto& times : by_thread)
+      running.emplace_back([&work, tier, &tracker, &times] { times = batches_of(work, tier, tracker); });
+  }
+  std::vector<double> all;
+  for (const auto& times : by_thread) all.insert(all.end(), times.begin(), times.end());
+  return {std::move(name), threads, stats::median(all), stats::quantile(all, 0.99)};
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  options.load_table = true;
+  const auto table = load_table(nullptr, options);
+  if (!table.ok()) {
+    fmt::print(stderr, "{}\n", table.error().message);
+    return 3;
+  }
+  const Tracker tracker;
+  const Workload line = workload_of(**table, "gelu", Tier::grid, tracker);
+  const Workload surface = workload_of(**table, "matmul", Tier::model, tracker);
+  std::vector<Cost> costs;
+  for (const int threads : {1, 16}) {
+    costs.push_back(cost_of(line, "guard", Tier::guard, threads, tracker));
+    costs.push_back(cost_of(surface, "seen (matmul)", Tier::seen, threads, tracker));
+    costs.push_back(cost_of(line, "grid (gelu)", Tier::grid, threads, tracker));
+    costs.push_back(cost_of(surface, "model (matmul)", Tier::model, threads, tracker));
+  }
+  fmt::print("{}\n{:16} {:>8} {:>11} {:>11}\n", (*table)->describe(), "tier", "threads", "median ns",
+             "p99 ns");
+  Json rows = Json::array();
+  for (const Cost& cost : costs) {
+    fmt::print("{:16} {:>8} {:>11.1f} {:>11.1f}\n", cost.tier, cost.threads, cost.median_ns, cost.p99_ns);
+    rows.push_back(Json{{"tier", cost.tier},
+                        {"threads", cost.threads},
+                        {"median_ns", cost.median_ns},
+                        {"p99_ns", cost.p99_ns}});
+  }
+  const Json document{{"schema", "fulcrum.dispatch_cost/1"},
+                      {"table", (*table)->describe()},
+                      {"usable_threads", backends::usable_threads()},
+                      {"calls_per_batch", kCalls},
+                      {"rows", rows}};
+  if (argc > 1 && !write_file(argv[1], json_text(document, 1) + "\n").ok()) return 3;
+  return 0;
+}
+
+}  // namespace
+}  // namespace fulcrum::executor
+
+int main(int argc, char** argv) { return fulcrum::executor::run(argc, argv); }

@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bounds of code that is no op: ratios of roofs, by hand.
+#include <fulcrum/model.h>
+#include <gtest/gtest.h>
+
+namespace fulcrum::model {
+namespace {
+
+Quantity exactly(double value) { return {value, value, value, Source::measured}; }
+
+Machine host() {
+  Machine m;
+  m.id = "host";
+  m.cpu.threads = 4;
+  MemoryLevel memory;
+  memory.name = "DRAM";
+  memory.one_thread["triad"] = exactly(1e10);
+  memory.all_threads["triad"] = exactly(3e10);
+  m.cpu.levels = {memory};
+  m.cpu.flops_one_thread = {{"scalar", exactly(4e9)}, {"avx2", exactly(3.2e10)}};
+  m.cpu.flops_all_threads = {{"avx2", exactly(1.2e11)}};
+  return m;
+}
+
+GpuCeilings gpu() {
+  GpuCeilings g;
+  g.flops["fp32"] = exactly(5e13);
+  g.rates["hbm_copy"] = exactly(4e12);
+  g.link["pinned_h2d"] = {{1 << 20, exactly(2e-5)}, {1 << 30, exactly(2e-2)}};
+  g.link["pinned_d2h"] = {{1 << 20, exactly(2e-5)}, {1 << 30, exactly(2e-2)}};
+  return g;
+}
+
+UnknownCode code(double flops_per_byte) {
+  UnknownCode c;
+  c.seconds = c.low = c.high = 1;
+  c.flops_per_byte = flops_per_byte;
+  c.access = "streaming";
+  return c;
+}
+
+TEST(UnknownCode, StreamingCodeIsBoundedByMemoryOnBothSides) {
+  const GpuCeilings g = gpu();
+  const Bounds bounds = bounds_of(code(0.1), host(), &g);
+  // One thread at 10 GB/s; all of them at 30, the GPU at 4000. Half of each roof is expected.
+  EXPECT_EQ(bounds.now.bound, "memory");
+  EXPECT_NEAR(bounds.cpu.low, 1.0 / 3, 1e-9);
+  EXPECT_NEAR(bounds.cpu.seconds, 2.0 / 3, 1e-9);
+  EXPECT_NEAR(bounds.gpu.low, 1.0 / 400, 1e-9);
+  EXPECT_NEAR(bounds.gpu.seconds, 2.0 / 400, 1e-9);
+  EXPECT_EQ(bounds.gpu.grade, Grade::c);
+  EXPECT_EQ(bounds.gpu.regime, Regime::resident);
+}
+
+TEST(UnknownCode, ScalarArithmeticGainsByVectorsAndCores) {
+  const GpuCeilings g = gpu();
+  const Bounds bounds = bounds_of(code(100), host(), &g);
+  EXPECT_EQ(bounds.now.bound, "compute");
+  EXPECT_NEAR(bounds.cpu.low, 4e9 / 1.2e11, 1e-9);
+  EXPECT_NEAR(bounds.gpu.low, 4e9 / 5e13, 1e-12);
+  UnknownCode wide = code(100);
+  wide.vector_bits = 256;
+  wide.threads = 4;
+  EXPECT_NEAR(bounds_of(wide, host(), &g).cpu.seconds, 1, 1e-9) << "nothing is left to gain on this CPU";
+}
+
+TEST(UnknownCode, GathersAndTransfersCost) {
+  const GpuCeilings g = gpu();
+  UnknownCode c = code(0.1);
+  c.access = "gather";
+  EXPECT_NEAR(bounds_of(c, host(), &g).gpu.low, 4.0 / 400, 1e-9);
+  c.touched_bytes = 1 << 30;
+  const Bounds moved = bounds_of(c, host(), &g);
+  EXPECT_NEAR(moved.gpu.low, 4.0 / 400 + 4e-2, 1e-6);
+  EXPECT_EQ(moved.gpu.regime, Regime::roundtrip);
+}
+
+TEST(UnknownCode, WithoutInstructionsThereIsNoBound) {
+  const GpuCeilings g = gpu();
+  UnknownCode c = code(0);
+  c.moves_bytes = false;
+  const Bounds bounds = bounds_of(c, host(), &g);
+  EXPECT_TRUE(bounds.now.valid());
+  EXPECT_FALSE(bounds.cpu.valid());
+  EXPECT_FALSE(bounds.gpu.valid());
+  EXPECT_FALSE(bounds_of(code(1), host(), nullptr).gpu.valid());
+}
+
+PlanItem unknown(double share) {
+  const GpuCeilings g = gpu();
+  const Bounds bounds = bounds_of(code(100), host(), &g);
+  PlanItem item;
+  item.name = "loop";
+  item.share = {share, share, share, false};
+  item.now = bounds.now;
+  item.best_cpu = bounds.cpu;
+  item.best_gpu = bounds.gpu;
+  return item;
+}
+
+TEST(UnknownCode, BoundsMakeRowsThatStayAtMeasureFirst) {
+  Machine device;
+  device.id = "device";
+  device.gpus = {gpu()};
+  PlanInput input;
+  input.items = {unknown(0.8)};
+  input.items[0].facts.doubt = "say more";
+  const Plan both = plan(Model(host(), {}, device, {}), input);
+  ASSERT_EQ(both.rows.size(), 2U);
+  for (const PlanRow& row : both.rows) {
+    EXPECT_EQ(row.verdict, PlanVerdict::measure_first) << row.action;
+    EXPECT_EQ(row.why, "say more");
+    EXPECT_GT(row.saved.value, 0.3);
+  }
+  input.items = {unknown(0.01)};
+  for (const PlanRow& row : plan(Model(host(), {}, device, {}), input).rows) {
+    EXPECT_EQ(row.verdict, PlanVerdict::keep_on_cpu);
+  }
+}
+
+TEST(Plan, WhatRunsTodayIsTheBestCpuWhereAPredictionIsSlower) {
+  PlanItem item = unknown(0.5);
+  item.best_cpu->seconds = 2;
+  PlanInput input;
+  input.items = {item};
+  const Plan p = plan(Model(host(), {}), input);
+  ASSERT_EQ(p.rows.size(), 1U);
+  EXPECT_EQ(p.rows[0].best_cpu.seconds, 1);
+}
+
+}  // namespace
+}  // namespace fulcrum::model
