@@ -7,9 +7,13 @@
 file(GLOB preload_sources CONFIGURE_DEPENDS src/record/inject/*.cpp)
 add_library(fulcrum_preload MODULE ${preload_sources})
 target_include_directories(fulcrum_preload PRIVATE src)
+set(not_sanitized "")
+if(FULCRUM_SANITIZE)
+  set(not_sanitized -fno-sanitize=all)
+endif()
 target_compile_options(fulcrum_preload PRIVATE -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-stack-protector
-                       $<$<BOOL:${FULCRUM_SANITIZE}>:-fno-sanitize=all>)
-target_link_options(fulcrum_preload PRIVATE -nodefaultlibs $<$<BOOL:${FULCRUM_SANITIZE}>:-fno-sanitize=all>)
+                       ${not_sanitized})
+target_link_options(fulcrum_preload PRIVATE -nodefaultlibs ${not_sanitized})
 target_link_libraries(fulcrum_preload PRIVATE c ${CMAKE_DL_LIBS} gcc)
 set_target_properties(fulcrum_preload PROPERTIES CXX_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON
                       LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/fulcrum)

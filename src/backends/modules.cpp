@@ -155,7 +155,7 @@ std::filesystem::path find_module(std::string_view name, std::string_view module
   }
   for (const char* folder : kBesideProgram) folders.push_back(program_folder / folder);
   for (const auto& folder : folders) {
-    const auto file = (folder / fmt::format("{}{}{}", kPrefix, name, kSuffix)).lexically_normal();
+    auto file = (folder / fmt::format("{}{}{}", kPrefix, name, kSuffix)).lexically_normal();
     std::error_code ignored;
     if (std::filesystem::exists(file, ignored)) return file;
   }

@@ -54,4 +54,15 @@ Curve::Value Curve::at(double size, double log2_size) const {
   return {a.log_seconds + share * (b.log_seconds - a.log_seconds), 0, gap};
 }
 
+double Curve::left_out_error() const {
+  double sum = 0;
+  for (std::size_t i = 1; i + 1 < knots_.size(); ++i) {
+    const Knot &a = knots_[i - 1], &b = knots_[i + 1];
+    const double share = (knots_[i].log2_size - a.log2_size) / (b.log2_size - a.log2_size);
+    const double miss = knots_[i].log_seconds - (a.log_seconds + share * (b.log_seconds - a.log_seconds));
+    sum += miss * miss;
+  }
+  return knots_.size() < 3 ? 0 : std::sqrt(sum / static_cast<double>(knots_.size() - 2));
+}
+
 }  // namespace fulcrum::executor

@@ -16,6 +16,8 @@ class Curve {
   explicit Curve(std::vector<std::pair<double, double>> points);
   bool empty() const { return knots_.empty(); }
   std::size_t size() const { return knots_.size(); }
+  /// Root mean square of ln(knot / what its neighbours say without it); 0 below three knots.
+  double left_out_error() const;
 
   struct Value {
     double log_seconds = 0;

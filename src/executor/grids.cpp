@@ -17,6 +17,7 @@ constexpr int kLineTrials = 512, kTrials = 640;
 constexpr int kLeastOfLine = 2, kLeast = 3;
 // The guard's kernel may be slower than the best by so much, in ln: a decision would cost more than that.
 constexpr float kGuardLoss = 0.03F;
+constexpr double kDecisionSeconds = 30e-9;
 // No guard reaches calls that take longer than this: a decision is no burden to them.
 constexpr double kGuardSeconds = 20e-6;
 
@@ -91,10 +92,13 @@ void MeasuredOpTable::find_guard(std::span<const std::pair<double, Grid::Trial>>
     bool wins = own < static_cast<float>(std::log(kGuardSeconds));
     for (Mask left = trial.possible & ~(Mask{1} << plain); left && wins; left &= left - 1) {
       const auto c = static_cast<std::size_t>(std::countr_zero(left));
-      // Another single thread of the CPU may be as good; forks and the device must be slower beyond their doubt.
       const bool like = candidates_[c].place == Place::host && candidates_[c].threads == 1;
-      const float doubt = like ? -kGuardLoss : trial.costs.sigma[c];
-      wins = trial.costs.log_seconds[c] - own >= doubt;
+      const double lost =
+          std::exp(static_cast<double>(own)) - std::exp(static_cast<double>(trial.costs.log_seconds[c]));
+      // Another single thread may be as good, or better by less than asking costs; forks and the device must be slower
+      // beyond their doubt.
+      wins = like ? lost <= kDecisionSeconds || trial.costs.log_seconds[c] - own >= -kGuardLoss
+                  : trial.costs.log_seconds[c] - own >= trial.costs.sigma[c];
     }
     if (!wins) below = std::min(below, elements);
   }

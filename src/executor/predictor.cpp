@@ -17,9 +17,12 @@ constexpr std::size_t kLeastForSurface = 5;
 constexpr float kLeastSigma = 0.02F;
 // Doubt of a sibling's ratio, and of a candidate that nobody ever ran.
 constexpr float kSiblingSigma = 0.25F, kNominalSigma = 1;
+// Of a curve's left-out error: neighbours twice as far apart miss more than those at hand.
+constexpr float kCurveShare = 0.3F;
+constexpr float kMostErratic = 1.2F;
 // Candidate reaches of a neighbour and shares of noise, in units of the features' own scale.
 constexpr float kScales[] = {0.6F, 1.2F, 2.4F};
-constexpr double kNuggets[] = {0.01, 0.1};
+constexpr double kNuggets[] = {0.01, 0.1, 2};
 
 Grade worse(Grade grade) { return grade == Grade::d ? grade : std::max(Grade::c, grade); }
 
@@ -77,6 +80,7 @@ void Predictor::fit_curve(Fit& fit, std::size_t candidate, const OpPoints& point
   if (known.size() < 2) return;
   fit.kind = Fit::Kind::curve;
   fit.curve = Curve(std::move(known));
+  fit.error = static_cast<float>(fit.curve.left_out_error());
 }
 
 void Predictor::fit_surfaces(const OpPoints& points, std::span<const Features> features) {
@@ -166,7 +170,8 @@ void Predictor::predict_one(const Fit& fit, const Features& f, double log2_bytes
       value = static_cast<float>(at.log_seconds);
       sigma = static_cast<float>(kLeastSigma + 0.01 * std::max(0.0, at.gap_octaves - 1) +
                                  0.1 * std::min(4.0, at.beyond_octaves));
-      return;
+      sigma = std::hypot(sigma, kCurveShare * fit.error);
+      break;
     }
     case Fit::Kind::surface: {
       float sum = 0;
@@ -174,7 +179,7 @@ void Predictor::predict_one(const Fit& fit, const Features& f, double log2_bytes
       value = static_cast<float>(std::log(fit.closed->seconds(f))) + sum;
       // Left-out errors are those at the mean distance of neighbours; farther away they grow towards the whole residual.
       sigma = std::max(kLeastSigma, fit.error) * (1 + std::min(3.0F, std::max(0.0F, nearest - 0.5F)));
-      return;
+      break;
     }
     case Fit::Kind::sibling:
       predict_one(fits_[static_cast<std::size_t>(fit.sibling)], f, log2_bytes, near, nearest, value, sigma);
@@ -186,6 +191,10 @@ void Predictor::predict_one(const Fit& fit, const Features& f, double log2_bytes
       sigma = kNominalSigma;
       return;
   }
+  // Points give medians; a caller pays the mean. Candidates whose times jump about, such as all threads of a machine that
+  // is not idle, are dearer than their median says.
+  const float erratic = std::min(kMostErratic, fit.error);
+  value += 0.5F * erratic * erratic;
 }
 
 void Predictor::predict(const Features& f, Mask wanted, Estimates& out) const {

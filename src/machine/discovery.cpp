@@ -110,7 +110,7 @@ std::vector<MemoryLevel> discover_levels(const SystemFiles& files, std::vector<i
   const std::string folder = fmt::format("{}/cpu{}/cache", kCpus, usable.empty() ? 0 : usable.front());
   std::map<std::int64_t, MemoryLevel> found;
   for (const std::string& index : files.names(folder)) {
-    const std::string cache = folder + "/" + index;
+    const std::string cache = fmt::format("{}/{}", folder, index);
     const auto level = files.number(cache + "/level");
     const auto bytes = parse_cache_size(files.text_or(cache + "/size", ""));
     if (!level || !bytes || *bytes == 0 || files.text_or(cache + "/type", "") == "Instruction") continue;
@@ -120,6 +120,7 @@ std::vector<MemoryLevel> discover_levels(const SystemFiles& files, std::vector<i
                                           .shared_by_threads = std::max(1, static_cast<int>(shared.size()))});
   }
   std::vector<MemoryLevel> levels;
+  levels.reserve(found.size());
   for (auto& [number, level] : found) levels.push_back(std::move(level));
   if (levels.empty()) {
     for (const AssumedCache& cache : kAssumed) {

@@ -102,7 +102,7 @@ Status take_turn(std::unique_ptr<OpenProbe>& open, const std::string& device, do
                  std::vector<std::string>& notes) {
   const measure::Clock& clock = measure::steady_clock();
   for (int taken = 0; taken < kLeastWindows || clock.now() < until; ++taken) {
-    const Status status = open->take();
+    Status status = open->take();
     if (status.ok()) continue;
     leave_out(device, open->what(), status.error().message, notes);
     open.reset();

@@ -50,8 +50,9 @@ DramSets dram_sets(const std::vector<MemoryLevel>& levels, int threads, std::int
   sets.chase_bytes = std::max(kLeastDram, 4 * caches);
   sets.array_bytes = sets.chase_bytes / 2;
   const std::int64_t wanted = sets.chase_bytes + 3 * sets.array_bytes;
-  if (available_bytes > 0 && wanted > available_bytes / 2) {
-    const double shrink = static_cast<double>(available_bytes / 2) / static_cast<double>(wanted);
+  const std::int64_t at_most = available_bytes / 2;
+  if (available_bytes > 0 && wanted > at_most) {
+    const double shrink = static_cast<double>(at_most) / static_cast<double>(wanted);
     sets.chase_bytes = static_cast<std::int64_t>(static_cast<double>(sets.chase_bytes) * shrink);
     sets.array_bytes = static_cast<std::int64_t>(static_cast<double>(sets.array_bytes) * shrink);
   }

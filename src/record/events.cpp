@@ -273,6 +273,13 @@ void Events::disable() {
   }
 }
 
+void Events::drop_burst() {
+  for (const Level level : {Level::burst, Level::deep_burst}) {
+    for (const int descriptor : state_->of(level)) ::close(descriptor);
+    state_->of(level).clear();
+  }
+}
+
 void Events::wait(int timeout_ms, int process) const {
   std::vector<pollfd> polled;
   if (process >= 0) polled.push_back({process, POLLIN, 0});

@@ -76,6 +76,8 @@ class Events {
   bool has(Level) const;
   void enable(Level);
   void disable();
+  /// Closes the fast levels for good: each thread that the program starts copies every event that is open.
+  void drop_burst();
   Level level() const;
 
   /// Waits until a ring fills, or `process` (a pidfd, -1 for none) ends, or `timeout_ms` went by.

@@ -252,6 +252,16 @@ class Analysis {
           "the profile does not say when threads waited: shares are of CPU time, and a gain end to end is "
           "smaller");
     }
+    double approximate = 0;
+    for (std::size_t i = 0; i < profile_.samples.size(); ++i) {
+      if (profile_.samples[i].blocked && profile_.samples[i].approximate) approximate += weights_[i];
+    }
+    if (approximate > 0.01 * hot_.seconds) {
+      hot_.notes.push_back(
+          fmt::format("{:.0f} % of the time is waiting whose stack is that of the last sample before "
+                      "it: in which function it waited is approximate",
+                      100 * approximate / hot_.seconds));
+    }
     if (const double cut = profile_.truncated_share(); cut > 0) {
       hot_.notes.push_back(
           fmt::format("{:.1f} % of the stacks are cut off: inclusive shares of outer functions are "

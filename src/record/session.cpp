@@ -132,6 +132,7 @@ void Session::adapt() {
   const bool deep = assembler_->small_dumps() >= kSmallDumps && events_->has(Level::deep);
   const Level wanted = deep ? (fast ? Level::deep_burst : Level::deep) : fast ? Level::burst : Level::normal;
   if (wanted != events_->level()) events_->enable(wanted);
+  if (!fast && events_->has(Level::burst)) events_->drop_burst();
 }
 
 void Session::report(std::string_view activity, bool always) {

@@ -310,6 +310,7 @@ VirtualFault draw(std::int64_t launch, std::string_view op, Injected& injected) 
 
 void call_from_eight_threads(VirtualMachine& machine, const Executor& exec, int calls_each) {
   std::vector<std::thread> threads;
+  threads.reserve(8);
   std::atomic<int> answered{0};
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&machine, &exec, &answered, calls_each, t] {
@@ -361,6 +362,8 @@ TEST_F(Faults, CallsThatNobodyWaitsForAreAnsweredRightlyToo) {
   for (int round = 0; round < 20; ++round) {
     std::vector<VirtualCall> calls;
     std::vector<Future> futures;
+    calls.reserve(25);
+    futures.reserve(25);
     for (int i = 0; i < 25; ++i) calls.emplace_back(i % 2 == 0 ? "virtual_add" : "virtual_gelu", "n=400");
     for (VirtualCall& call : calls) futures.push_back(exec.run_async(call.op(), call.args(), {}));
     for (std::size_t i = 0; i < calls.size(); ++i) {

@@ -18,7 +18,7 @@ struct Candidate {
   std::int32_t row;
 };
 
-/// Copies of rows and queries in halves (topk_packed_90a.cu), which have the same length. Null: there are none.
+/// Copies of rows and queries in halves (topk_pack.cu), which have the same length. Null: there are none.
 struct Packed {
   unsigned char* rows = nullptr;
   const unsigned char* queries = nullptr;
