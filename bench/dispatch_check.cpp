@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -119,6 +120,7 @@ Result<Json> check(int threads) {
     const double own = cost.mean - kernel_seconds, tail = cost.p99 - kernel_seconds;
     fmt::print("{:<26} {:>3} threads {:>8.1f} ns, p99 {:>8.1f} ns, {:.2f} allocations\n", name, on, own * 1e9,
                tail * 1e9, cost.allocations);
+    std::fflush(stdout);
     rows.push_back(Json{{"what", name},
                         {"threads", on},
                         {"seconds", own},

@@ -92,7 +92,9 @@ void MeasuredOpTable::find_guard(std::span<const std::pair<double, Grid::Trial>>
     bool wins = own < static_cast<float>(std::log(kGuardSeconds));
     for (Mask left = trial.possible & ~(Mask{1} << plain); left && wins; left &= left - 1) {
       const auto c = static_cast<std::size_t>(std::countr_zero(left));
-      const bool like = candidates_[c].place == Place::host && candidates_[c].threads == 1;
+      // A library with many threads does small calls on one.
+      const bool like =
+          candidates_[c].place == Place::host && candidates_[c].kernel.backend().name() != "threads";
       const double lost =
           std::exp(static_cast<double>(own)) - std::exp(static_cast<double>(trial.costs.log_seconds[c]));
       // Another single thread may be as good, or better by less than asking costs; forks and the device must be slower

@@ -110,7 +110,7 @@ Case MeasuredOpTable::case_of(const Work& work, const Traffic& traffic, Mask all
                              near(traffic.out_bytes, work.link_out_bytes);
     return !all_on_host ? Case::none : traffic.pinned ? Case::pinned : Case::pageable;
   }
-  if (!near(traffic.home_bytes, work.link_in_bytes)) return Case::none;
+  if (!traffic.pinned || !near(traffic.home_bytes, work.link_in_bytes)) return Case::none;
   if (traffic.out_bytes <= 0) return Case::resident;
   return near(traffic.out_bytes, work.link_out_bytes) ? Case::resident_home : Case::none;
 }

@@ -68,6 +68,22 @@ Predictor::Predictor(const FeatureMap& map, std::span<const Candidate> candidate
     fit_surfaces(points, features);
   }
   fit_siblings(points);
+  price_erratic();
+}
+
+// Points give medians; a caller pays the mean. Threads whose times jump about more than those of one thread do, such as
+// all threads of a machine that is not idle, are dearer than their median says: exp(variance / 2) for a log-normal time.
+void Predictor::price_erratic() {
+  float calm = kMostErratic;
+  for (const Fit& fit : fits_) {
+    const bool measured = fit.kind == Fit::Kind::curve || fit.kind == Fit::Kind::surface;
+    if (measured && !fit.runner.device && fit.runner.threads <= 1) calm = std::min(calm, fit.error);
+  }
+  for (Fit& fit : fits_) {
+    if (fit.runner.device || fit.runner.threads <= 1) continue;
+    const float error = std::min(kMostErratic, fit.error);
+    fit.erratic = 0.5F * std::max(0.0F, error * error - calm * calm);
+  }
 }
 
 void Predictor::fit_curve(Fit& fit, std::size_t candidate, const OpPoints& points) const {
@@ -191,10 +207,7 @@ void Predictor::predict_one(const Fit& fit, const Features& f, double log2_bytes
       sigma = kNominalSigma;
       return;
   }
-  // Points give medians; a caller pays the mean. Candidates whose times jump about, such as all threads of a machine that
-  // is not idle, are dearer than their median says.
-  const float erratic = std::min(kMostErratic, fit.error);
-  value += 0.5F * erratic * erratic;
+  value += fit.erratic;
 }
 
 void Predictor::predict(const Features& f, Mask wanted, Estimates& out) const {

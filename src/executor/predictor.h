@@ -35,6 +35,7 @@ class Predictor {
     std::optional<ClosedForm> closed;
     std::array<float, kMostPoints> left_over{};  // weights of the neighbours
     float error = 0.7F;                          // left-out error of ln(seconds)
+    float erratic = 0;                           // added to ln(seconds)
     int sibling = 0;
     float ratio = 0;  // ln, to the sibling
     Runner runner;
@@ -42,6 +43,7 @@ class Predictor {
   void fit_curve(Fit& fit, std::size_t candidate, const OpPoints& points) const;
   void fit_surfaces(const OpPoints& points, std::span<const Features> features);
   void fit_siblings(const OpPoints& points);
+  void price_erratic();
   void predict_one(const Fit& fit, const Features& f, double log2_bytes, std::span<const float> near,
                    float nearest, float& value, float& sigma) const;
 

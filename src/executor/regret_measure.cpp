@@ -89,6 +89,7 @@ class Meter {
         clock_(engine_.options().clock ? *engine_.options().clock : measure::steady_clock()),
         device_(engine_.device() ? &engine_.device()->backend() : nullptr),
         bench_(kBenchBytes),
+        pinned_(device_ ? kBenchBytes : 1, device_ ? &device_->table() : nullptr),
         rules_(device_, engine_.options()) {}
 
   Result<RegretReport> run();
@@ -109,7 +110,7 @@ class Meter {
   const RegretConfig& config_;
   const measure::Clock& clock_;
   const backends::Backend* device_;
-  Workbench bench_;
+  Workbench bench_, pinned_;  // where host data lies, and where that of buffers does
   RegretRules rules_;
   Tracker blank_;
 };
@@ -174,7 +175,7 @@ std::optional<RegretTrial> Meter::measure(const OpTable& table, const Draw& draw
                                           RegretRow& row) {
   const ops::Op& op = table.op();
   const DType dtype = op.dtypes.empty() ? DType::f32 : op.dtypes.front();
-  const auto bound = bench_.bind(op, draw.args, dtype);
+  const auto bound = (which == Case::resident ? pinned_ : bench_).bind(op, draw.args, dtype);
   if (!bound.ok()) return {};
   const Mask possible = possible_of(table, *bound);
   std::shared_ptr<DeviceOperands> operands;

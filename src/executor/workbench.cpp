@@ -69,15 +69,23 @@ bool is_pointer(const ops::Slot& slot) {
 
 }  // namespace
 
-void Workbench::Free::operator()(std::byte* block) const {
-  ::operator delete (block, std::align_val_t{4096});
+void FreeBlock::operator()(std::byte* block) const {
+  if (device) {
+    device->release(FULCRUM_MEMORY_PINNED, block);
+  } else {
+    ::operator delete (block, std::align_val_t{4096});
+  }
 }
 
-Workbench::Workbench(std::int64_t bytes)
-    : bytes_(bytes),
-      block_(
-          static_cast<std::byte*>(::operator new (static_cast<std::size_t>(bytes), std::align_val_t{4096}))) {
-  std::memset(block_.get(), 0, static_cast<std::size_t>(bytes));
+Workbench::Workbench(std::int64_t bytes, const fulcrum_backend* device) : bytes_(bytes) {
+  const auto size = static_cast<std::size_t>(bytes);
+  void* pinned = nullptr;
+  if (device && device->allocate(FULCRUM_MEMORY_PINNED, size, &pinned).code == FULCRUM_OK) {
+    block_ = Block(static_cast<std::byte*>(pinned), FreeBlock{device});
+  } else {
+    block_ = Block(static_cast<std::byte*>(::operator new (size, std::align_val_t{4096})), FreeBlock{});
+  }
+  std::memset(block_.get(), 0, size);
 }
 
 std::int64_t Workbench::bytes_of_call(const ops::Op& op, const Args& args, DType dtype) {

@@ -11,9 +11,16 @@
 
 namespace fulcrum::executor {
 
+/// Gives a block back to whoever made it.
+struct FreeBlock {
+  const fulcrum_backend* device = nullptr;  // null: plain memory
+  void operator()(std::byte* block) const;
+};
+
 class Workbench {
  public:
-  explicit Workbench(std::int64_t bytes);
+  /// `device`: the block is page-locked by it, as buffers are; null, or when it cannot: plain memory.
+  explicit Workbench(std::int64_t bytes, const fulcrum_backend* device = nullptr);
   /// Pointers into the block for every slot that a call must have. Error: it does not fit, or its operands cannot be made
   /// without preparation.
   Result<Args> bind(const ops::Op& op, Args args, DType dtype);
@@ -22,11 +29,9 @@ class Workbench {
   static std::int64_t bytes_of_call(const ops::Op& op, const Args& args, DType dtype);
 
  private:
-  struct Free {
-    void operator()(std::byte* block) const;
-  };
   std::int64_t bytes_;
-  std::unique_ptr<std::byte[], Free> block_;
+  using Block = std::unique_ptr<std::byte[], FreeBlock>;
+  Block block_;
   std::shared_ptr<const void> prepared_;
 };
 

@@ -99,7 +99,9 @@ PlanRow gpu_row(const Model& model, const Priced& priced, const PlanInput& input
   if (priced.gpu.valid()) row.cost_per_million = input.price_per_hour / 3600 * priced.gpu.seconds * 1e6;
   assess(row);
   VerdictFacts facts = priced.item->facts;
-  if (fix && (fix->best_cpu.grade == Grade::a || fix->best_cpu.grade == Grade::b)) {
+  // A fix that is not worth its own row holds nothing up.
+  if (fix && fix->verdict == PlanVerdict::fix_on_cpu_first &&
+      (fix->best_cpu.grade == Grade::a || fix->best_cpu.grade == Grade::b)) {
     facts.cpu_fix_rank = fix->rank;
     facts.cpu_fix = fix->action == "threads" ? "using all cores" : "vectorising";
   }

@@ -197,7 +197,7 @@ void Assembler::end_wait(ThreadState& thread, std::uint64_t now_ns) {
   shown.blocked_seconds += waited;
   if (thread.gathered_seconds == 0) thread.gathered_at_ns = thread.since_ns;
   thread.gathered_seconds += waited;
-  if (thread.gathered_seconds >= options_.blocked_grain_seconds) put_gathered(thread);
+  if (thread.gathered_seconds >= kBlockedGrainSeconds) put_gathered(thread);
 }
 
 void Assembler::put_gathered(ThreadState& thread) {

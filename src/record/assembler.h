@@ -9,7 +9,6 @@
 
 #include <memory>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "record/events.h"
 #include "record/modules.h"
@@ -36,22 +35,12 @@ class StackTable {
   std::size_t location_count_ = 0;
 };
 
-struct AssemblerOptions {
-  bool hardware = false;                     // periods are cycles, not nanoseconds
-  bool children = true;                      // false: samples of other processes are left out
-  double blocked_grain_seconds = 1.0 / 199;  // shorter waits are gathered until they are this long together
-};
-
-/// What a sample's reader may want beside the profile: where it was, for the instruction mix.
-struct Hit {
-  Location location;
-  double weight_seconds;
-  std::uint32_t thread;
-};
+/// Waits shorter than this are gathered until they are this long together.
+inline constexpr double kBlockedGrainSeconds = 1.0 / 199;
 
 class Assembler {
  public:
-  Assembler(std::uint64_t begin_ns, AssemblerOptions options) : begin_ns_(begin_ns), options_(options) {}
+  explicit Assembler(std::uint64_t begin_ns) : begin_ns_(begin_ns) {}
 
   /// A thread that was there before the first record; `running`: on a CPU now.
   void add_thread(pid_t pid, pid_t tid, std::string name, bool running);
@@ -115,7 +104,6 @@ class Assembler {
   double seconds(std::uint64_t time_ns) const;
 
   std::uint64_t begin_ns_;
-  AssemblerOptions options_;
   Modules modules_;
   Symbols symbols_{modules_};
   StackTable stacks_;

@@ -8,6 +8,7 @@
 #include "record/disassemble.h"
 #include "record/events.h"
 #include "record/libdw.h"
+#include "record/preload.h"
 
 namespace fulcrum::record {
 
@@ -31,6 +32,12 @@ std::vector<Capability> capabilities() {
   all.push_back({"unwinding", libdw() != nullptr, libdw_text(), libdw() ? "" : "install libdw1 (elfutils)"});
   all.push_back({"instruction mix", can_disassemble(), disassembler_text(),
                  can_disassemble() ? "" : "install libcapstone4"});
+  const Preload preload(0);
+  all.push_back({"preloaded library", preload.there(),
+                 preload.there() ? preload.library() : "libfulcrum_preload.so is not beside the program",
+                 preload.there()
+                     ? ""
+                     : "sizes of BLAS calls and sampling by timers need it: build or install fulcrum whole"});
   return all;
 }
 

@@ -45,6 +45,7 @@ class Session {
   void report(std::string_view activity, bool always = false);
   bool time_to_end();
   CpuProfile finish();
+  void weigh_cycles(CpuProfile&) const;
   void add_notes(CpuProfile&) const;
   double now_seconds() const { return static_cast<double>(monotonic_ns() - begin_ns_) * 1e-9; }
   EventOptions event_options() const;
@@ -87,7 +88,7 @@ Status Session::begin_started() {
   const pid_t pid = target_->pid();
   FULCRUM_TRY(events_, Events::open(std::span(&pid, 1), allowed_cpus(), event_options(), access_));
   begin_ns_ = monotonic_ns();
-  assembler_ = std::make_unique<Assembler>(begin_ns_, AssemblerOptions{.hardware = access_.hardware});
+  assembler_ = std::make_unique<Assembler>(begin_ns_);
   assembler_->add_thread(pid, pid, options_.command[0], true);
   assembler_->region_of = [this](pid_t, pid_t, const SampleView& sample) { return regions_.find(sample); };
   return target_->go();
@@ -109,7 +110,7 @@ Status Session::begin_attached() {
   events.enable_on_exec = false;
   FULCRUM_TRY(events_, Events::open(threads, online_cpus(), events, access_));
   begin_ns_ = monotonic_ns();
-  assembler_ = std::make_unique<Assembler>(begin_ns_, AssemblerOptions{.hardware = access_.hardware});
+  assembler_ = std::make_unique<Assembler>(begin_ns_);
   events_->enable(events_->level());
   // After the events are on: what is mapped meanwhile is seen twice, never missed.
   for (const pid_t process : processes) {
@@ -204,6 +205,17 @@ void Session::add_notes(CpuProfile& profile) const {
   }
 }
 
+/// Cycles come at a rate that changes; what they add up to is the CPU time, of which an ordinary user sees the part
+/// outside the kernel.
+void Session::weigh_cycles(CpuProfile& profile) const {
+  const double seen_seconds = profile.cpu_seconds - (access_.kernel ? 0 : target_->system_seconds());
+  const double sampled = assembler_->sampled_seconds();
+  if (!(seen_seconds > 0 && sampled > 0)) return;
+  for (CpuProfile::Sample& sample : profile.samples) {
+    if (!sample.blocked) sample.weight_seconds *= seen_seconds / sampled;
+  }
+}
+
 CpuProfile Session::finish() {
   CpuProfile profile;
   const std::uint64_t end_ns = monotonic_ns();
@@ -218,6 +230,7 @@ CpuProfile Session::finish() {
   if (touched_) profile.touched_bytes = touched_->bytes();
   report("reading symbols", true);
   assembler_->write(profile);
+  if (access_.hardware) weigh_cycles(profile);
   profile.regions = regions_.read();
   if (preload_) profile.calls = preload_->calls();
   if (options_.instruction_mix && can_disassemble()) {

@@ -129,7 +129,7 @@ Result<CpuProfile> TimerSession::run() {
   steal_before_ = steal_seconds();
   FULCRUM_TRY(target_, Target::start(options_.command, environment, options_));
   begin_ns_ = monotonic_ns();
-  assembler_.emplace(begin_ns_, AssemblerOptions{});
+  assembler_.emplace(begin_ns_);
   assembler_->region_of = [this](pid_t, pid_t, const SampleView& sample) { return regions_.find(sample); };
   FULCRUM_CHECK(target_->go());
   double reported = 0;

@@ -72,6 +72,17 @@ TEST(CodeRows, EverySecondBelongsToOneRow) {
   EXPECT_NEAR(find(rows, "waiting")->share.value, 0.2, 1e-9);
 }
 
+TEST(CodeRows, MakingAnIndexIsOnePieceOfWorkAndNoSearch) {
+  ProfileBuilder builder;
+  builder.on_cpu(0, "main;make_hnsw_index;searchBaseLayer;products", 60, 0)
+      .on_cpu(0, "main;ask;searchBaseLayer", 40, 0.6);
+  const auto rows = rows_of(builder.take());
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].name, "make_hnsw_index");
+  EXPECT_EQ(rows[0].op, "");
+  EXPECT_EQ(rows[1].op, "hnsw_search");
+}
+
 TEST(CodeRows, RecognisedCallsBecomeOneRowAShapeByTheirTime) {
   ProfileBuilder builder;
   builder.on_cpu(0, "main;cblas_sgemm", 100, 0);

@@ -12,6 +12,7 @@
 #include "executor/candidates.h"
 #include "executor/op_table.h"
 #include "executor/rounds.h"
+#include "executor/shapes.h"
 #include "executor/store.h"
 #include "executor/tracker.h"
 #include "executor/workbench.h"
@@ -41,8 +42,8 @@ class CalibrateTest : public ::testing::Test {
     options_.table_file =
         std::filesystem::temp_directory_path() / ("fulcrum-calibrate-" + std::to_string(getpid()) + ".json");
     device_ = backends::find(VirtualMachine::kGpu).value();
-    config_.ops = {"virtual_add", "virtual_matmul"};
-    config_.budget_seconds = 0.1;
+    config_.ops = {"virtual_add", "virtual_gelu"};
+    config_.budget_seconds = 0.3;
   }
   ~CalibrateTest() override { std::filesystem::remove(*options_.table_file); }
 
@@ -56,19 +57,20 @@ class CalibrateTest : public ::testing::Test {
     EXPECT_TRUE(subject->run(1).ok());
     return machine_->now() - begin;
   }
-  void expect_times(const Table& table, std::string_view name, const std::vector<std::string>& shapes) {
+  /// The median error over calls that were not measured.
+  void expect_times(const Table& table, std::string_view name) {
     const OpTable& entry = table_of(table, name);
-    for (const std::string& shape : shapes) {
-      const Args args = args_of(entry.op(), shape);
+    ShapeSource source(entry.op(), 4321);
+    std::vector<std::vector<double>> errors(entry.candidates().size());
+    for (int i = 0; i < 15; ++i) {
+      const Args args = source.draw(1e-6, 3e-4).value();
       const auto prices = entry.prices(args, {});
-      for (std::size_t c = 0; c < prices.size(); ++c) {
-        const Candidate& candidate = entry.candidates()[c];
-        const double expected = truth(candidate, entry.op(), args);
-        EXPECT_NEAR(std::log(prices[c].seconds / expected), 0, 0.15)
-            << candidate.kernel.name() << " " << shape;
-        EXPECT_LE(prices[c].grade, Grade::b) << candidate.kernel.name() << " " << shape;
-      }
+      for (std::size_t c = 0; c < prices.size(); ++c)
+        errors[c].push_back(
+            std::abs(std::log(prices[c].seconds / truth(entry.candidates()[c], entry.op(), args))));
     }
+    for (std::size_t c = 0; c < errors.size(); ++c)
+      EXPECT_LT(stats::median(errors[c]), 0.15) << entry.candidates()[c].kernel.name();
   }
   void expect_places(const OpTable& add) {
     const Tracker tracker;
@@ -96,8 +98,8 @@ TEST_F(CalibrateTest, FindsTheTimesOfTheMachineWithinItsBudgetAndKeepsThem) {
   const auto table = calibrate_table(device_, options_, config_);
   ASSERT_TRUE(table.ok()) << table.error().message;
   EXPECT_LT(machine_->now() - begin, 2 * config_.budget_seconds);
-  expect_times(**table, "virtual_add", {"n=3000", "n=70000", "n=1000000"});
-  expect_times(**table, "virtual_matmul", {"M=90,N=70,K=110", "M=200,N=100,K=150"});
+  expect_times(**table, "virtual_add");
+  expect_times(**table, "virtual_gelu");
   {
     SCOPED_TRACE("a link slower than the CPU keeps streaming at home; resident operands do not");
     expect_places(table_of(**table, "virtual_add"));

@@ -257,7 +257,11 @@ TEST(Seen, AnEntryOfAnotherKeyIsNoHit) {
   EXPECT_EQ(found.runner_up, 17);
   EXPECT_EQ(found.size_class, 21);
   EXPECT_EQ(found.seconds, 1.5e-6F);
-  EXPECT_FALSE(seen.find(key ^ 1ULL << 40, found)) << "same slot, another call";
+  EXPECT_FALSE(seen.find(key ^ 1ULL << 40, found)) << "same set, another call";
+  for (std::uint64_t other = 1; other < 4; ++other) seen.put(key ^ other << 40, choice);
+  for (std::uint64_t other = 0; other < 4; ++other) EXPECT_TRUE(seen.find(key ^ other << 40, found)) << other;
+  seen.put(key ^ 9ULL << 40, choice);
+  EXPECT_TRUE(seen.find(key ^ 9ULL << 40, found)) << "a full set makes room";
 }
 
 TEST(Grid, QuickLogarithmsAreExactAtPowersOfTwo) {

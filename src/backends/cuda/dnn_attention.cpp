@@ -117,13 +117,13 @@ fulcrum_status Plan::take(const fulcrum_args& a, bool is_bf16, std::shared_ptr<D
 fulcrum_status Plan::run(const fulcrum_args& a, cudaStream_t stream) {
   const AttentionGuard guard = guard_of(a);
   if (!branches_) {
-    FULCRUM_STATUS(enqueue_guard_scan(guard, false, stream));
+    FULCRUM_STATUS(enqueue_guard_scan(guard, stream));
     FULCRUM_STATUS(library_->run(operands(a), stream, 1));
     return enqueue_guard_patch(guard, stream);
   }
   FULCRUM_STATUS(branch_.leave(stream));
   FULCRUM_STATUS(library_->run(operands(a), stream, 1));
-  FULCRUM_STATUS(enqueue_guard_scan(guard, true, branch_.stream()));
+  FULCRUM_STATUS(enqueue_guard_scan(guard, branch_.stream()));
   FULCRUM_STATUS(branch_.come_back(stream));
   return enqueue_guard_patch(guard, stream);
 }

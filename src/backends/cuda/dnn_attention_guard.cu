@@ -10,8 +10,8 @@ namespace fulcrum::backends::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kPatchRows = 256;  // of one head, a CTA
-constexpr int kVector = 8;       // elements in 16 bytes
+constexpr int kPatchRows = 1024;  // of one head, a CTA
+constexpr int kVector = 8;        // elements in 16 bytes
 constexpr int kPartKeys = AttentionGuard::kPartKeys, kNoKey = AttentionGuard::kNoKey;
 
 constexpr uint32_t kSigns = 0x80008000U;
@@ -99,45 +99,6 @@ __global__ void __launch_bounds__(kThreads) attention_guard_scan(const Attention
   if (threadIdx.x == 0) g.first_bad[blockIdx.x] = any ? static_cast<int>(begin) + shared_first : kNoKey;
 }
 
-/// The same by one warp, which has room on a multiprocessor beside a kernel that takes nearly all of its registers. Rows
-/// are whole vectors, one behind the other.
-template <bool kBf16>
-__global__ void __maxnreg__(32) attention_guard_thin(const AttentionGuard g) {
-  constexpr int kLoads = 4;  // under way at once
-  const auto parts = static_cast<unsigned>(g.parts_a_head());
-  const unsigned head = blockIdx.x / parts, begin = blockIdx.x % parts * kPartKeys;
-  const int rows = static_cast<int>(min(int64_t{kPartKeys}, g.keys - begin));
-  const int64_t offset = (int64_t{head} * g.keys + begin) * g.d;
-  const int units = g.d / kVector, vectors = rows * units;
-  uint32_t bad = 0;
-#pragma unroll 1
-  for (int tensor = 0; tensor < 2; ++tensor) {
-    const auto* from = reinterpret_cast<const uint4*>((tensor == 0 ? g.k : g.v) + offset) + threadIdx.x;
-#pragma unroll 1
-    for (int i = static_cast<int>(threadIdx.x); i < vectors; i += 32 * kLoads, from += 32 * kLoads) {
-      uint4 bits[kLoads];
-#pragma unroll
-      for (int u = 0; u < kLoads; ++u) {
-        bits[u] = make_uint4(0, 0, 0, 0);
-        if (i + 32 * u < vectors) bits[u] = __ldg(from + 32 * u);
-      }
-#pragma unroll
-      for (int u = 0; u < kLoads; ++u) bad |= any_non_finite<kBf16>(bits[u]) ? 1U : 0U;
-    }
-  }
-  int first = kNoKey;
-  if (__any_sync(0xFFFFFFFFU, bad != 0)) {
-    const auto* k = reinterpret_cast<const uint4*>(g.k + offset);
-    const auto* v = reinterpret_cast<const uint4*>(g.v + offset);
-#pragma unroll 1
-    for (int i = static_cast<int>(threadIdx.x); i < vectors && first == kNoKey; i += 32) {
-      if (any_non_finite<kBf16>(k[i]) || any_non_finite<kBf16>(v[i])) first = i / units;
-    }
-    first = __reduce_min_sync(0xFFFFFFFFU, first);
-  }
-  if (threadIdx.x == 0) g.first_bad[blockIdx.x] = first == kNoKey ? kNoKey : static_cast<int>(begin) + first;
-}
-
 __global__ void __launch_bounds__(kThreads) attention_guard_patch(const AttentionGuard g) {
   __shared__ int shared_first;
   __shared__ bool is_bad[kPatchRows];
@@ -191,15 +152,9 @@ void scan(const AttentionGuard& g, cudaStream_t stream) {
 
 }  // namespace
 
-fulcrum_status enqueue_guard_scan(const AttentionGuard& g, bool beside, cudaStream_t stream) {
+fulcrum_status enqueue_guard_scan(const AttentionGuard& g, cudaStream_t stream) {
   if (g.parts() > std::numeric_limits<int32_t>::max()) return too_many();
-  if (beside && g.heads_first && g.d % kVector == 0 && is_aligned(g.k) && is_aligned(g.v)) {
-    const auto grid = static_cast<unsigned>(g.parts());
-    g.is_bf16 ? attention_guard_thin<true><<<grid, 32, 0, stream>>>(g)
-              : attention_guard_thin<false><<<grid, 32, 0, stream>>>(g);
-  } else {
-    g.is_bf16 ? scan<true>(g, stream) : scan<false>(g, stream);
-  }
+  g.is_bf16 ? scan<true>(g, stream) : scan<false>(g, stream);
   return launched("a look for NaN among keys and values");
 }
 

@@ -26,8 +26,8 @@ struct AttentionGuard {
   constexpr int64_t parts() const { return batches * heads * parts_a_head(); }
 };
 
-/// Looks for NaN and Inf among keys and values. Needs nothing of the attention; `beside`: which runs at the same time.
-fulcrum_status enqueue_guard_scan(const AttentionGuard& guard, bool beside, cudaStream_t stream);
+/// Looks for NaN and Inf among keys and values. Needs nothing of the attention.
+fulcrum_status enqueue_guard_scan(const AttentionGuard& guard, cudaStream_t stream);
 
 /// Behind a look at the keys and behind the attention: makes the rows NaN that see one. An Inf in a query shows in its
 /// statistics, since all its scores are then infinite.

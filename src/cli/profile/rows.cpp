@@ -81,9 +81,24 @@ std::string last_name(const std::string& bare) {
   return colons == std::string::npos ? bare : bare.substr(colons + 2);
 }
 
+/// The op whose longest pattern the name matches; empty: none.
+std::string op_of_name(const std::string& name) {
+  std::string best;
+  std::size_t longest = 0;
+  for (const ops::Op* op : ops::all()) {
+    for (const std::string_view pattern : op->symbols) {
+      if (pattern.size() <= longest || fnmatch(std::string(pattern).c_str(), name.c_str(), 0) != 0) continue;
+      longest = pattern.size();
+      best = op->name;
+    }
+  }
+  return best;
+}
+
 /// What is known of a frame, looked up once.
 struct FrameFacts {
   std::string op;
+  bool around_op = false;  // named like an op, and like what is done before or after it
   bool of_system = false, lock = false, allocation = false, system_call = false;
 };
 
@@ -122,6 +137,7 @@ class Attribution {
   static FrameFacts facts_of(const Frame& frame) {
     const std::string bare = bare_name(frame.function), last = last_name(bare);
     FrameFacts facts;
+    facts.around_op = matches(last, kNotTheOp) && !op_of_name(last).empty();
     facts.op = op_of_symbol(frame.function);
     facts.of_system = matches(frame.module, kSystemModules);
     facts.lock = matches(last, kLocks);
@@ -149,6 +165,8 @@ class Attribution {
               named_[r - 1]->op, named_[r - 1]->shape,  frames.size()};
     }
     for (std::size_t i = frames.size(); i-- > 0;) {
+      // Making an index is one piece of work, whatever searches it does on the way.
+      if (facts_[frames[i]].around_op) return function_at(frames, i);
       const std::string& op = facts_[frames[i]].op;
       if (!op.empty()) return {"op " + op, CodeRow::Kind::op, op, op, {}, i};
     }
@@ -159,26 +177,20 @@ class Attribution {
     return function_of(frames);
   }
 
+  Owner function_at(const std::vector<std::uint32_t>& frames, std::size_t place) const {
+    const Frame& frame = profile_.frames[frames[place]];
+    return {.key = "function " + frame.function + "\n" + frame.module,
+            .kind = CodeRow::Kind::function,
+            .name = shown_name(frame.function),
+            .frame = place};
+  }
   /// The innermost function of the program itself; a leaf in a system library is part of its caller.
   Owner function_of(const std::vector<std::uint32_t>& frames) const {
     for (std::size_t i = 0; i < frames.size(); ++i) {
-      const Frame& frame = profile_.frames[frames[i]];
-      if (frame.inlined || facts_[frames[i]].of_system) continue;
-      return {"function " + frame.function + "\n" + frame.module,
-              CodeRow::Kind::function,
-              shown_name(frame.function),
-              "",
-              {},
-              i};
+      if (!profile_.frames[frames[i]].inlined && !facts_[frames[i]].of_system) return function_at(frames, i);
     }
-    if (frames.empty()) return {"unknown", CodeRow::Kind::function, "[unknown]", "", {}, 0};
-    const Frame& frame = profile_.frames[frames.front()];
-    return {"function " + frame.function + "\n" + frame.module,
-            CodeRow::Kind::function,
-            bare_name(frame.function),
-            "",
-            {},
-            0};
+    if (!frames.empty()) return function_at(frames, 0);
+    return {.key = "unknown", .kind = CodeRow::Kind::function, .name = "[unknown]"};
   }
 
   void add(const CpuProfile::Sample& sample, double seconds) {
@@ -363,19 +375,8 @@ std::optional<NamedOp> named_op(std::string_view region) {
 }
 
 std::string op_of_symbol(std::string_view function) {
-  const std::string bare = bare_name(function), last = last_name(bare);
-  std::string best;
-  std::size_t longest = 0;
-  if (matches(last, kNotTheOp)) return best;
-  for (const ops::Op* op : ops::all()) {
-    for (const std::string_view pattern : op->symbols) {
-      if (pattern.size() <= longest) continue;
-      if (fnmatch(std::string(pattern).c_str(), last.c_str(), 0) != 0) continue;
-      longest = pattern.size();
-      best = op->name;
-    }
-  }
-  return best;
+  const std::string last = last_name(bare_name(function));
+  return matches(last, kNotTheOp) ? std::string() : op_of_name(last);
 }
 
 std::vector<CodeRow> code_rows(const CpuProfile& profile, const record::Hot& hot) {
