@@ -49,8 +49,8 @@ std::vector<std::vector<double>> time_rounds(std::span<Subject* const> subjects,
   // One disturbed look must not rule anybody out.
   for (std::size_t s = 0; s < subjects.size(); ++s) {
     for (int again = 0; again < 2 && look[s] > 0 && is_hopeless(s); ++again) {
-      const double seconds = time_once(*subjects[s], 1, clock);
-      if (seconds > 0) look[s] = std::min(look[s], seconds);
+      const double took = time_once(*subjects[s], 1, clock);
+      if (took > 0) look[s] = std::min(look[s], took);
     }
   }
   for (int round = 0; round < config.rounds; ++round) {

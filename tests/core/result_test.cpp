@@ -60,6 +60,7 @@ TEST(ResultTest, BackendStatusBecomesAnErrorWithAHint) {
   EXPECT_EQ(memory.error().message, "80 GiB wanted");
   EXPECT_FALSE(memory.error().hint.empty());
   EXPECT_TRUE(contains(to_status({FULCRUM_DEVICE_LOST, nullptr}).error().message, "device_lost"));
+  EXPECT_EQ(to_status({FULCRUM_DEVICE_BUSY, nullptr}).error().code, Code::device_busy);
   for (const int code : {-1, FULCRUM_DEVICE_LOST + 1, 999}) {
     const Status unknown = to_status({code, nullptr});
     ASSERT_FALSE(unknown.ok());
@@ -73,7 +74,8 @@ TEST(ExitCode, FollowsTheTable) {
       {Code::ok, 0},           {Code::invalid_shape, 2}, {Code::invalid_argument, 2}, {Code::unsupported, 2},
       {Code::usage, 2},        {Code::not_found, 2},     {Code::out_of_memory, 3},    {Code::device_error, 3},
       {Code::device_lost, 3},  {Code::environment, 3},   {Code::corrupt, 3},          {Code::inconclusive, 4},
-      {Code::wrong_result, 5}, {Code::internal, 5},      {Code::interrupted, 130},
+      {Code::wrong_result, 5}, {Code::internal, 5},      {Code::interrupted, 130},    {Code::device_busy, 3},
+      {Code::data_lost, 3},
   };
   EXPECT_EQ(std::size(table), names_of<Code>().size());
   for (const auto& [code, expected] : table) EXPECT_EQ(exit_code(code), expected) << to_string(code);
@@ -98,7 +100,7 @@ TEST(Vocabulary, EveryWordReadsBackAsItself) {
   expect_round_trip(Quality::invalid);
   expect_round_trip(Verdict::not_run);
   expect_round_trip(Source::assumed);
-  expect_round_trip(Code::internal);
+  expect_round_trip(Code::data_lost);
 }
 
 TEST(Vocabulary, WordsAreThoseOfTheFormat) {

@@ -37,7 +37,8 @@ constexpr cudaError_t kLost[] = {
     cudaErrorExternalDevice,
     cudaErrorMpsClientTerminated,
     cudaErrorContextIsDestroyed,
-    static_cast<cudaError_t>(226),  // cudaErrorContained and, below, cudaErrorTensorMemoryLeak: not in every 12.x
+    static_cast<cudaError_t>(
+        226),  // cudaErrorContained and, below, cudaErrorTensorMemoryLeak: not in every 12.x
     static_cast<cudaError_t>(721),
 };
 

@@ -34,7 +34,7 @@ struct InsideAJob {
 
 /// Waits until the counter is no longer `old`: spinning, then giving way between looks, then parked.
 std::uint32_t wait_for_change(const Counter& counter, std::uint32_t old, double spin_seconds,
-                              double patience = 1) {
+                              [[maybe_unused]] double patience = 1) {
   // A look at the clock costs as much as several pauses.
   constexpr int kPausesPerLook = 32;
   std::chrono::steady_clock::time_point begin;
