@@ -16,11 +16,11 @@ namespace fulcrum::executor {
 /// executor.
 struct Policy {
   std::vector<std::string> precisions = {
-      "fp32"};                    // that kernels may use; a type of the operands is always allowed
-  bool throughput = false;        // decide by time on the device under load, not by the latency of one call
-  bool strict = false;            // no fall-back: an error of the chosen kernel is the call's error
-  bool frozen = false;            // decide by the table alone: no learning, no exploration
-  std::string backend;            // pinned; empty: any
+      "fp32"};              // that kernels may use; a type of the operands is always allowed
+  bool throughput = false;  // many callers at once: a CPU call counts by the share of the threads it holds
+  bool strict = false;      // no fall-back: an error of the chosen kernel is the call's error
+  bool frozen = false;      // decide by the table alone: no learning, no exploration
+  std::string backend;      // pinned; empty: any
   std::int64_t device_bytes = 0;  // of device memory at most; 0: four fifths of it
   double shadow_share = 0;        // of device calls that are computed on the CPU too and compared
   double explore_credit = 0.01;  // of the time spent may go into trying what the table thinks slower; 0: none

@@ -28,7 +28,8 @@ struct Traffic {
   double out_bytes = 0;   // results of it that have to come home
   double home_bytes = 0;  // inputs a CPU kernel would have to fetch from the device
   std::uint8_t in_copies = 0, out_copies = 0, home_copies = 0;
-  bool pinned = false;  // all that moves is page-locked
+  bool pinned = false;      // all that moves is page-locked
+  bool throughput = false;  // the policy's: threads that a call holds are lost to others
   std::uint8_t residency() const {
     return in_bytes > 0 ? (home_bytes > 0 ? 2 : 0) : 1;
   }  // 0 host, 1 resident, 2 mixed

@@ -214,6 +214,7 @@ Traffic Engine::traffic_of(const Request& request) const {
 
 Traffic Engine::traffic_at(const Request& request, Place place) const {
   Traffic traffic;
+  traffic.pinned = place == Place::device;  // as buffers of an executor with a device are
   for (int slot = 0; slot < request.facts->pointers; ++slot) {
     const auto bytes = static_cast<double>(request.facts->bytes(request.args, slot, request.dtype));
     const SlotFacts& role = request.facts->slots[static_cast<std::size_t>(slot)];
@@ -366,6 +367,7 @@ Status Engine::run(const Request& request, const Terms& terms) {
   const Terms::Masks& masks =
       terms.allowed[static_cast<std::size_t>(request.op)][static_cast<std::size_t>(request.dtype)];
   Traffic traffic = traffic_of(request);
+  traffic.throughput = terms.policy.throughput;
   Mask allowed = allowed_now(request, masks.first);
   if (terms.policy.strict) FULCRUM_CHECK(stand_by(request, traffic, masks.first, allowed));
   if (allowed == 0) allowed = allowed_now(request, masks.fallback);
@@ -419,6 +421,7 @@ Status Engine::run(const Request& request, const Terms& terms) {
                   : on_device(table_of(request.op)->candidates());
     allowed = allowed_now(request, masks.fallback & ~failed);
     traffic = traffic_of(request);
+    traffic.throughput = terms.policy.throughput;
   }
   if (last) return *last;
   return Error{Code::unsupported, fmt::format("no kernel can run {}", request.facts->op->name),

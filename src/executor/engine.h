@@ -62,7 +62,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   /// Checks, decides, runs, learns.
   Status run(const Request& request, const Terms& terms);
-  Explanation explain(const Request& request, const Traffic& traffic, const Terms& terms) const;
+  Explanation explain(const Request& request, Traffic traffic, const Terms& terms) const;
   Traffic traffic_of(const Request& request) const;
   /// As if all operands were there alone.
   Traffic traffic_at(const Request& request, Place place) const;

@@ -121,7 +121,8 @@ std::string Engine::flips_of(const Request& request, const Choice& choice, Mask 
   return flips;
 }
 
-Explanation Engine::explain(const Request& request, const Traffic& traffic, const Terms& terms) const {
+Explanation Engine::explain(const Request& request, Traffic traffic, const Terms& terms) const {
+  traffic.throughput = terms.policy.throughput;
   const ops::Op& op = *request.facts->op;
   Explanation out;
   out.op = op.name;

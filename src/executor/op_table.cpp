@@ -99,6 +99,7 @@ std::uint64_t MeasuredOpTable::key_of(const Args& args, const Traffic& traffic, 
     hash = mix(hash, std::uint64_t{traffic.in_copies} << 24 | std::uint64_t{traffic.out_copies} << 16 |
                          std::uint64_t{traffic.home_copies} << 8 | std::uint64_t{traffic.pinned});
   }
+  if (traffic.throughput) hash = mix(hash, 1);
   hash = mix(hash, hash >> 29);
   return hash | 1ULL << 17;  // never the key of an empty entry
 }
@@ -119,7 +120,7 @@ bool MeasuredOpTable::choose_by_grid(const Args& args, const Work& work, const T
                                      const Tracker& tracker, Choice& choice) const {
   // Grids are those of the default policy, with the device or without it.
   const Mask asked = allowed & all_;
-  if (asked != default_ && asked != (default_ & host_)) return false;
+  if (traffic.throughput || (asked != default_ && asked != (default_ & host_))) return false;
   const Case which = case_of(work, traffic, allowed);
   if (which == Case::none) return false;
   const double flops = std::max({1.0, work.flops, work.issue_slots}), bytes = std::max(1.0, work.bytes());
@@ -158,7 +159,14 @@ Choice MeasuredOpTable::choose_by_model(const Args& args, const Traffic& traffic
     costs.sigma[c] = tracker.samples(cell) >= kEnoughSamples ? std::max(kLeastSigma, doubt)
                                                              : std::hypot(costs.sigma[c], doubt);
   }
-  const Picked picked = pick(costs, possible, device_, order_);
+  Estimates ranked = costs;
+  for (Mask left = traffic.throughput ? possible & host_ : 0; left; left &= left - 1) {
+    const auto c = static_cast<std::size_t>(std::countr_zero(left));
+    const int threads = std::max(1, candidates_[c].threads);
+    ranked.log_seconds[c] +=
+        std::log(static_cast<float>(threads) / static_cast<float>(backends::usable_threads()));
+  }
+  const Picked picked = pick(ranked, possible, device_, order_);
   choice.candidate = static_cast<std::uint8_t>(picked.best);
   choice.runner_up = static_cast<std::uint8_t>(picked.runner_up < 0 ? picked.best : picked.runner_up);
   choice.seconds = std::exp(costs.log_seconds[choice.candidate]);

@@ -192,8 +192,9 @@ void Session::add_notes(CpuProfile& profile) const {
   }
   if (assembler_->throttled() > 0) notes.push_back("the kernel throttled the sampling");
   if (time_over_)
-    notes.push_back(fmt::format("ended after the {} s that were asked for", options_.duration_seconds));
-  if (limit_reached_) notes.push_back("ended early: the profile reached its size limit");
+    notes.push_back(fmt::format("ended after the {} s that were asked for; the program runs on",
+                                options_.duration_seconds));
+  if (limit_reached_) notes.push_back("ended early: the profile reached its size limit; the program runs on");
   if (stopped_) notes.push_back("interrupted: the profile ends there");
   if (options_.instruction_mix && !can_disassemble()) {
     notes.push_back(disassembler_text() +

@@ -101,6 +101,17 @@ TEST(Executor, AnExplanationNamesTheWayTheCallTakes) {
   EXPECT_NE(wrong.error().message.find("runs on the host, not on the device"), std::string::npos);
 }
 
+TEST(Executor, WithManyCallersOneThreadIsTakenUnlessMoreAreFasterInProportion) {
+  const Shape shape = parse_shape("n=4000000").value();
+  const auto alone = cpu_executor().explain("gelu", shape);
+  const auto many = cpu_executor({.throughput = true}).explain("gelu", shape);
+  ASSERT_TRUE(alone.ok());
+  ASSERT_TRUE(many.ok());
+  EXPECT_NE(many->ways.front().name.find("gelu/simd"), std::string::npos) << many->text();
+  if (backends::usable_threads() > 1)
+    EXPECT_NE(alone->ways.front().name.find("gelu/threads"), std::string::npos) << alone->text();
+}
+
 TEST(Executor, AReducedPrecisionNeedsThePolicysLeave) {
   const Executor plain = cpu_executor();
   const Executor half = cpu_executor({.precisions = {"fp32", "fp16", "int8"}});

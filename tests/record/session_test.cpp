@@ -112,6 +112,8 @@ TEST_F(RecordSession, ASizeLimitEndsItWithANote) {
   options.enough_samples = 1'000'000;
   const auto profile = record(options);
   ASSERT_TRUE(profile.ok()) << profile.error().message;
+  ASSERT_FALSE(profile->threads.empty());
+  ::kill(static_cast<pid_t>(profile->threads.front().pid), SIGKILL);  // it was left running
   EXPECT_LT(profile->samples.size(), 10'000u);
   const bool noted = std::any_of(profile->notes.begin(), profile->notes.end(), [](const std::string& note) {
     return note.find("size limit") != std::string::npos;

@@ -6,6 +6,7 @@
 #include <fulcrum/backends.h>
 #include <fulcrum/backends/device.h>
 #include <fulcrum/machine.h>
+#include <fulcrum/record.h>
 #include <fulcrum/report.h>
 #include <unistd.h>
 
@@ -184,18 +185,11 @@ void look_at_gpu_libraries(Findings& out) {
   }
 }
 
-void look_at_permissions(Findings& out) {
-  const auto text = read_file("/proc/sys/kernel/perf_event_paranoid");
-  if (!text.ok()) {
+void look_at_recording(Findings& out) {
+  for (const record::Capability& capability : record::capabilities()) {
     out.push_back(
-        {"perf events", State::note, "the kernel has none", "counters of the processor stay out of reach"});
-    return;
+        {capability.name, capability.there ? State::fine : State::note, capability.detail, capability.hint});
   }
-  const int level = std::atoi(text->c_str());
-  const bool open = level <= 2 || geteuid() == 0;
-  out.push_back(
-      {"perf events", open ? State::fine : State::note, fmt::format("perf_event_paranoid is {}", level),
-       open ? "" : "to allow profiling of your own programs, as root: sysctl kernel.perf_event_paranoid=2"});
 }
 
 void look_at_data(Context& context, Findings& out) {
@@ -257,7 +251,7 @@ Result<Exit> run(const Options&, Context& context) {
   look_at_libraries(findings);
   look_at_gpu(findings);
   look_at_gpu_libraries(findings);
-  look_at_permissions(findings);
+  look_at_recording(findings);
   look_at_data(context, findings);
   show(findings, context);
   FULCRUM_CHECK(context.write_json(to_document(findings)));
