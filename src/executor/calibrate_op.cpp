@@ -252,6 +252,33 @@ void OpCalibration::run_other_types(double end) {
   }
 }
 
+OpPoints OpCalibration::look_again(OpPoints points, double seconds) {
+  end_ = tools_->clock->now() + seconds;
+  points_ = std::move(points);
+  std::vector<std::pair<double, std::size_t>> order;
+  for (std::size_t i = 0; i < points_.points.size(); ++i) {
+    const Point& point = points_.points[i];
+    const int best = fastest_of(point, kAll);
+    const int next = best < 0 ? -1 : fastest_of(point, ~(Mask{1} << best));
+    if (next < 0) continue;
+    order.emplace_back(log_ratio(point.samples[static_cast<std::size_t>(next)],
+                                 point.samples[static_cast<std::size_t>(best)]),
+                       i);
+  }
+  std::sort(order.begin(), order.end());
+  for (const auto& [margin, i] : order) {
+    if (out_of_time()) break;
+    Point& point = points_.points[i];
+    const auto again = measure(point.args, point.dtype);
+    for (std::size_t c = 0; again && c < point.samples.size(); ++c) {
+      const Sample& later = again->samples[c];
+      const bool shorter = point.samples[c].seconds <= 0 || later.seconds < point.samples[c].seconds;
+      if (later.seconds > 0 && shorter) point.samples[c] = later;
+    }
+  }
+  return std::move(points_);
+}
+
 OpPoints OpCalibration::run(double seconds) {
   const double begin = tools_->clock->now();
   end_ = begin + (op_->dtypes.size() > 1 ? 0.8 * seconds : seconds);

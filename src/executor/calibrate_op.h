@@ -25,6 +25,9 @@ class OpCalibration {
   OpCalibration(const ops::Op& op, std::span<const Candidate> candidates, const CalibrationTools& tools);
   /// Measures until about `seconds` are over; at least a handful of shapes.
   OpPoints run(double seconds);
+  /// The same shapes once more, those whose answer is closest first, for about `seconds`. What disturbs a machine comes,
+  /// goes and only adds time: of two looks the shorter one is kept.
+  OpPoints look_again(OpPoints points, double seconds);
 
   /// Every candidate that can do it at one shape, interleaved; none when no candidate could be timed.
   std::optional<Point> measure(const Args& args, DType dtype);

@@ -108,8 +108,9 @@ TEST(Executor, WithManyCallersOneThreadIsTakenUnlessMoreAreFasterInProportion) {
   ASSERT_TRUE(alone.ok());
   ASSERT_TRUE(many.ok());
   EXPECT_NE(many->ways.front().name.find("gelu/simd"), std::string::npos) << many->text();
-  if (backends::usable_threads() > 1)
+  if (backends::usable_threads() > 1) {
     EXPECT_NE(alone->ways.front().name.find("gelu/threads"), std::string::npos) << alone->text();
+  }
 }
 
 TEST(Executor, AReducedPrecisionNeedsThePolicysLeave) {
@@ -120,8 +121,9 @@ TEST(Executor, AReducedPrecisionNeedsThePolicysLeave) {
   ASSERT_TRUE(refused.ok());
   int allowed = 0;
   for (const Way& way : refused->ways) {
-    if (way.name.find("fp16") != std::string::npos || way.name.find("int8") != std::string::npos)
+    if (way.name.find("fp16") != std::string::npos || way.name.find("int8") != std::string::npos) {
       EXPECT_NE(way.why_not, "") << way.name;
+    }
   }
   const auto given = half.explain("cosine_topk", shape);
   ASSERT_TRUE(given.ok());
