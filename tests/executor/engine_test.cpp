@@ -75,13 +75,15 @@ TEST(Executor, BuffersGiveTheSameAsPlainMemory) {
   EXPECT_FALSE(out->on_device());
 }
 
-TEST(Executor, APinnedBackendRunsEveryCall) {
+TEST(Executor, APinnedBackendIsChosenWhereItHasACandidate) {
   const Executor exec = cpu_executor({.backend = "scalar"});
   auto problem = problem_of("gelu", "n=100000");
   const auto why = exec.explain(problem.op(), problem.args(), {});
   ASSERT_TRUE(why.ok());
-  // Scalar kernels are candidates only where there is no other one.
+  // Scalar kernels are candidates only where there is no other one: another backend answers, and rightly.
   EXPECT_TRUE(exec.run("gelu", problem.args()).ok());
+  EXPECT_TRUE(problem.check().passed);
+  EXPECT_EQ(exec.counters().on_cpu, 1);
   const Executor threads = cpu_executor({.backend = "threads"});
   EXPECT_EQ(threads.explain(problem.op(), problem.args(), {})->ways.front().name.substr(0, 12),
             "gelu/threads");

@@ -142,11 +142,11 @@ constexpr Tape tape(int leaves, int temporaries, const TapeStep (&steps)[kCount]
 
 constexpr std::array<Tape, kPrograms> make_programs() {
   using enum TapeCode;
-  constexpr int t0 = kTapeLeaves, t1 = kTapeLeaves + 1, t2 = kTapeLeaves + 2, c = kTapeConst;
+  constexpr int kT0 = kTapeLeaves, kT1 = kTapeLeaves + 1, kT2 = kTapeLeaves + 2, kC = kTapeConst;
   return {
       // clip(leaky_relu(x0 * 1.5 + 0.25, 0.1), -0.25, 4), the product and the sum rounded one by one
       tape(1, 0,
-           {step(load, 0), step(multiply, c, 0, 1.5F), step(add, c, 0, 0.25F), step(leaky_relu, 0, 0, 0.1F),
+           {step(load, 0), step(multiply, kC, 0, 1.5F), step(add, kC, 0, 0.25F), step(leaky_relu, 0, 0, 0.1F),
             step(clip, 0, 0, -0.25F, 4)}),
       // clip(gelu(leaky_relu(clip(x0, -3, 3), 0.1)), -0.1, 2.5): each step is an op of the suite
       tape(1, 0,
@@ -158,21 +158,21 @@ constexpr std::array<Tape, kPrograms> make_programs() {
       tape(3, 0, {step(load, 0), step(add, 1), step(multiply, 2), step(clip, 0, 0, -2, 2), step(gelu)}),
       // s = sigmoid(x0 * x1 + x2); swish(s * x0 + (1 - s) * x3) / 2 + 0.5
       tape(4, 2,
-           {step(load, 0), step(fma, 1, 2), step(sigmoid), step(store, t0), step(multiply, 0),
-            step(store, t1), step(load, t0), step(take_from, c, 0, 1), step(fma, 3, t1), step(swish),
-            step(fma, c, c, 0.5F, 0.5F)}),
+           {step(load, 0), step(fma, 1, 2), step(sigmoid), step(store, kT0), step(multiply, 0),
+            step(store, kT1), step(load, kT0), step(take_from, kC, 0, 1), step(fma, 3, kT1), step(swish),
+            step(fma, kC, kC, 0.5F, 0.5F)}),
       // every function, each of moderate inputs
       tape(2, 1,
-           {step(load, 0), step(elu, 0, 0, 0.5F), step(store, t0), step(load, 1), step(tanh), step(add, t0),
+           {step(load, 0), step(elu, 0, 0, 0.5F), step(store, kT0), step(load, 1), step(tanh), step(add, kT0),
             step(leaky_relu, 0, 0, 0.2F), step(swish), step(sigmoid), step(relu), step(multiply, 1),
             step(gelu)}),
       // r = sqrt(x0^2 + x1^2) / (1 + |x0|); d = r - min(x0, x1); max(-x1, x0) / (1 + |x0|) - d
-      tape(2, 3, {step(load, 0),       step(absolute),    step(add, c, 0, 1),   step(store, t0),
-                  step(load, 1),       step(multiply, 1), step(fma_onto, 0, 0), step(sqrt),
-                  step(divide, t0),    step(store, t1),   step(load, 0),        step(minimum, 1),
-                  step(take_from, t1), step(store, t1),   step(load, 1),        step(negate),
-                  step(maximum, 0),    step(store, t2),   step(load, t0),       step(divide_by, t2),
-                  step(subtract, t1)}),
+      tape(2, 3, {step(load, 0),        step(absolute),    step(add, kC, 0, 1),  step(store, kT0),
+                  step(load, 1),        step(multiply, 1), step(fma_onto, 0, 0), step(sqrt),
+                  step(divide, kT0),    step(store, kT1),  step(load, 0),        step(minimum, 1),
+                  step(take_from, kT1), step(store, kT1),  step(load, 1),        step(negate),
+                  step(maximum, 0),     step(store, kT2),  step(load, kT0),      step(divide_by, kT2),
+                  step(subtract, kT1)}),
       // x0 x1 + x2 x3 + x4 x5 + x6
       tape(7, 0, {step(load, 6), step(fma_onto, 4, 5), step(fma_onto, 2, 3), step(fma_onto, 0, 1)}),
   };
