@@ -8,6 +8,7 @@
 #include <fulcrum/backends.h>
 #include <fulcrum/cli.h>
 #include <fulcrum/core.h>
+#include <fulcrum/diagnose.h>
 #include <fulcrum/executor.h>
 #include <fulcrum/machine.h>
 #include <fulcrum/measure.h>
@@ -16,3 +17,4 @@
 #include <fulcrum/record.h>
 #include <fulcrum/report.h>
 #include <fulcrum/stats.h>
+#include <fulcrum/trace.h>
