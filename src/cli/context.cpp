@@ -29,13 +29,16 @@ int output_width() {
   return columns == 0 ? kDefaultWidth : std::max(columns, kNarrowest);
 }
 
-/// A document of ours starts with its schema; a run record does too, but is never ours to replace.
+/// A document of ours starts with its schema; a run record does too, but is never ours to replace. A page says so in
+/// its title, a trace in its first bytes.
 bool is_own_document(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);
-  std::string head(200, '\0');
+  std::string head(400, '\0');
   stream.read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<std::size_t>(stream.gcount()));
-  if (head.find_first_not_of(" \n") == std::string::npos) return true;
+  if (head.find_first_not_of(" \n") == std::string::npos || head.starts_with("FLCTRACE")) return true;
+  if (head.starts_with("<!doctype html>") && head.find("<title>Fulcrum report</title>") != std::string::npos)
+    return true;
   const std::size_t schema = head.find("\"schema\"");
   if (schema == std::string::npos || head.find("fulcrum.run/") != std::string::npos) return false;
   return head.find("\"fulcrum.", schema) != std::string::npos;

@@ -47,6 +47,37 @@ void decode(ReadState& state, const Json& json, const std::string& path, std::ui
   value = json.get<std::uint64_t>();
 }
 
+void decode(ReadState& state, const Json& json, const std::string& path, std::uint32_t& value) {
+  std::uint64_t wide = value;
+  decode(state, json, path, wide);
+  if (wide > std::numeric_limits<std::uint32_t>::max()) return state.fail(path, "does not fit in 32 bits");
+  value = static_cast<std::uint32_t>(wide);
+}
+
+void decode(ReadState& state, const Json& json, const std::string& path, std::int64_t (&values)[3]) {
+  if (!json.is_array() || json.size() != 3) return state.wrong_type(path, "an array of three", json);
+  for (std::size_t i = 0; i < 3; ++i) decode(state, json[i], fmt::format("{}[{}]", path, i), values[i]);
+}
+
+Json encode(const std::map<int, std::int64_t>& values) {
+  Json object = Json::object();
+  for (const auto& [key, value] : values) object[std::to_string(key)] = value;
+  return object;
+}
+
+void decode(ReadState& state, const Json& json, const std::string& path,
+            std::map<int, std::int64_t>& values) {
+  if (!json.is_object()) return state.wrong_type(path, "an object", json);
+  values.clear();
+  for (const auto& [key, item] : json.items()) {
+    const std::string item_path = fmt::format("{}.{}", path, key);
+    if (key.empty() || key.size() > 5 || key.find_first_not_of("0123456789") != std::string::npos) {
+      return state.fail(item_path, "has no number as its key");
+    }
+    decode(state, item, item_path, values[std::stoi(key)]);
+  }
+}
+
 void decode(ReadState& state, const Json& json, const std::string& path, bool& value) {
   if (!json.is_boolean()) return state.wrong_type(path, "true or false", json);
   value = json.get<bool>();

@@ -25,6 +25,10 @@ inline Json encode(double value) { return value; }
 inline Json encode(int value) { return value; }
 inline Json encode(std::int64_t value) { return value; }
 inline Json encode(std::uint64_t value) { return value; }
+inline Json encode(std::uint32_t value) { return value; }
+inline Json encode(const std::int64_t (&values)[3]) { return {values[0], values[1], values[2]}; }
+/// Numbers as keys become texts: that is all JSON has.
+Json encode(const std::map<int, std::int64_t>& values);
 inline Json encode(bool value) { return value; }
 inline Json encode(const std::string& value) { return value; }
 inline Json encode(const Shape& value) { return to_json(value); }
@@ -114,6 +118,9 @@ void decode(ReadState&, const Json&, const std::string& path, double&);
 void decode(ReadState&, const Json&, const std::string& path, int&);
 void decode(ReadState&, const Json&, const std::string& path, std::int64_t&);
 void decode(ReadState&, const Json&, const std::string& path, std::uint64_t&);
+void decode(ReadState&, const Json&, const std::string& path, std::uint32_t&);
+void decode(ReadState&, const Json&, const std::string& path, std::int64_t (&)[3]);
+void decode(ReadState&, const Json&, const std::string& path, std::map<int, std::int64_t>&);
 void decode(ReadState&, const Json&, const std::string& path, bool&);
 void decode(ReadState&, const Json&, const std::string& path, std::string&);
 void decode(ReadState&, const Json&, const std::string& path, Shape&);

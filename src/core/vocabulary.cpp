@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fulcrum/core.h>
+#include <fulcrum/core/finding.h>
 #include <fulcrum/core/plan.h>
 #include <fulcrum/core/suite.h>
 
@@ -48,6 +49,30 @@ template <>
 constexpr std::array kWords<BreakEven::Kind>{Word("at"), Word("always"), Word("never"), Word("indifferent"),
                                              Word("unknown")};
 template <>
+constexpr std::array kWords<GpuOpKind>{Word("kernel"), Word("copy"), Word("memset"), Word("graph")};
+template <>
+constexpr std::array kWords<MemoryKind>{Word("unknown"), Word("pageable"), Word("pinned"),
+                                        Word("device"),  Word("array"),    Word("managed")};
+template <>
+constexpr std::array kWords<CopyKind>{Word("unknown"), Word("h2d"), Word("d2h"),
+                                      Word("d2d"),     Word("h2h"), Word("p2p")};
+template <>
+constexpr std::array kWords<CallKind>{
+    Word("other"),        Word("launch"),        Word("graph_launch"), Word("copy"),
+    Word("memset"),       Word("device_sync"),   Word("stream_sync"),  Word("event_sync"),
+    Word("event_record"), Word("stream_wait"),   Word("query"),        Word("alloc"),
+    Word("free"),         Word("pool_alloc"),    Word("pool_free"),    Word("host_alloc"),
+    Word("host_free"),    Word("host_register"), Word("module_load"),  Word("graph_instantiate"),
+    Word("prefetch")};
+template <>
+constexpr std::array kWords<GapCause>{Word("host"),  Word("launch"),      Word("sync"),
+                                      Word("alloc"), Word("copy"),        Word("dependency"),
+                                      Word("queue"), Word("module_load"), Word("unknown")};
+template <>
+constexpr std::array kWords<Severity>{Word("fix"), Word("consider"), Word("info")};
+template <>
+constexpr std::array kWords<Evidence>{Word("measured"), Word("bounded"), Word("modelled")};
+template <>
 constexpr std::array kWords<Code>{Word("ok"),           Word("invalid_shape"), Word("invalid_argument"),
                                   Word("unsupported"),  Word("out_of_memory"), Word("device_error"),
                                   Word("device_lost"),  Word("usage"),         Word("not_found"),
@@ -75,6 +100,13 @@ std::string_view to_string(Mark value) { return word_of(value); }
 std::string_view to_string(Grade value) { return word_of(value); }
 std::string_view to_string(PlanVerdict value) { return word_of(value); }
 std::string_view to_string(BreakEven::Kind value) { return word_of(value); }
+std::string_view to_string(GpuOpKind value) { return word_of(value); }
+std::string_view to_string(MemoryKind value) { return word_of(value); }
+std::string_view to_string(CopyKind value) { return word_of(value); }
+std::string_view to_string(CallKind value) { return word_of(value); }
+std::string_view to_string(GapCause value) { return word_of(value); }
+std::string_view to_string(Severity value) { return word_of(value); }
+std::string_view to_string(Evidence value) { return word_of(value); }
 std::string_view to_string(Code value) { return word_of(value); }
 
 template <class E>
@@ -108,6 +140,13 @@ FULCRUM_VOCABULARY(Mark)
 FULCRUM_VOCABULARY(Grade)
 FULCRUM_VOCABULARY(PlanVerdict)
 FULCRUM_VOCABULARY(BreakEven::Kind)
+FULCRUM_VOCABULARY(GpuOpKind)
+FULCRUM_VOCABULARY(MemoryKind)
+FULCRUM_VOCABULARY(CopyKind)
+FULCRUM_VOCABULARY(CallKind)
+FULCRUM_VOCABULARY(GapCause)
+FULCRUM_VOCABULARY(Severity)
+FULCRUM_VOCABULARY(Evidence)
 FULCRUM_VOCABULARY(Code)
 
 std::int64_t bytes_of(DType dtype) {

@@ -15,7 +15,7 @@
 namespace fulcrum::executor {
 namespace {
 
-constexpr std::size_t kMostGroups = 64, kMostTerms = 16;
+constexpr std::size_t kMostGroups = 64, kMostGroupTerms = 16;
 constexpr std::size_t kRoom = 32;           // of a batch that begins
 constexpr int kRecommendationBatches = 64;  // the table learns, so its advice is asked for now and then
 constexpr std::chrono::microseconds kLongestNap{
@@ -70,7 +70,7 @@ std::shared_ptr<const Terms> BatchQueue::shared_terms(const std::shared_ptr<cons
   };
   const auto found = std::find_if(terms_.begin(), terms_.end(), same);
   if (found != terms_.end()) return *found;
-  if (terms_.size() >= kMostTerms) terms_.erase(terms_.begin());
+  if (terms_.size() >= kMostGroupTerms) terms_.erase(terms_.begin());
   return terms_.emplace_back(terms);
 }
 

@@ -24,7 +24,7 @@ constexpr std::size_t kMostTapes = 65536;
 /// What makes two values the same. Constants by their bits, so that NaN equals itself and 0 is not -0.
 using Key = std::array<std::uint64_t, 5>;
 
-Key key_of(const GraphValue& value) {
+Key value_key(const GraphValue& value) {
   const auto bits = [](float f) {
     std::uint32_t result = 0;
     std::memcpy(&result, &f, sizeof(f));
@@ -141,7 +141,7 @@ Result<Graph> graph_of(const Expression::NodePointer& root) {
       value.in[k] = *numbers.find(node->in[k].get());
       value.reads_leaf |= at(graph, value.in[k]).reads_leaf;
     }
-    const Key key = key_of(value);
+    const Key key = value_key(value);
     const int* equal = known.find(key);
     const int number = equal ? *equal : static_cast<int>(graph.values.size());
     numbers.add(node, number);

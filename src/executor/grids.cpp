@@ -12,7 +12,7 @@
 namespace fulcrum::executor {
 namespace {
 
-constexpr double kShortest = 1e-8, kLongest = 0.2;  // nominal seconds
+constexpr double kShortestOnGrid = 1e-8, kLongestOnGrid = 0.2;  // nominal seconds
 constexpr int kLineTrials = 512, kTrials = 640;
 constexpr int kLeastOfLine = 2, kLeast = 3;
 // The guard's kernel may be slower than the best by so much, in ln: a decision would cost more than that.
@@ -56,7 +56,7 @@ void MeasuredOpTable::build_grids() {
   std::vector<std::pair<double, Grid::Trial>> host_trials;
   const int count = map_.is_line() ? kLineTrials : kTrials;
   for (int i = 0; i < count; ++i) {
-    const std::optional<Args> args = source.draw(kShortest, kLongest);
+    const std::optional<Args> args = source.draw(kShortestOnGrid, kLongestOnGrid);
     if (!args) continue;
     const Features f = map_.of(*args);
     const Work work = op_->work(*args);

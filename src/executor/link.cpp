@@ -10,7 +10,7 @@ namespace fulcrum::executor {
 namespace {
 
 // No copy is free, however much of its measured time was the wait for it.
-constexpr double kLeastCopySeconds = 1e-6;
+constexpr double kLeastLinkSeconds = 1e-6;
 
 double copies_seconds(const LinkCurve& curve, double bytes, int copies) {
   if (bytes <= 0) return 0;
@@ -47,7 +47,7 @@ LinkCurve link_curve(std::span<const std::pair<std::int64_t, Quantity>> table, d
   LinkCurve curve;
   for (const auto& [bytes, quantity] : table) {
     curve.knots.emplace_back(static_cast<double>(bytes),
-                             std::max(kLeastCopySeconds, quantity.value - wait_seconds));
+                             std::max(kLeastLinkSeconds, quantity.value - wait_seconds));
   }
   std::sort(curve.knots.begin(), curve.knots.end());
   return curve;

@@ -14,7 +14,7 @@ namespace fulcrum::executor {
 namespace {
 
 constexpr std::size_t kLeastForSurface = 5;
-constexpr float kLeastSigma = 0.02F;
+constexpr float kLeastPredictedSigma = 0.02F;
 // Doubt of a sibling's ratio, and of a candidate that nobody ever ran.
 constexpr float kSiblingSigma = 0.25F, kNominalSigma = 1;
 // Of a curve's left-out error: neighbours twice as far apart miss more than those at hand.
@@ -184,7 +184,7 @@ void Predictor::predict_one(const Fit& fit, const Features& f, double log2_bytes
     case Fit::Kind::curve: {
       const Curve::Value at = fit.curve.at(f.bytes, log2_bytes);
       value = static_cast<float>(at.log_seconds);
-      sigma = static_cast<float>(kLeastSigma + 0.01 * std::max(0.0, at.gap_octaves - 1) +
+      sigma = static_cast<float>(kLeastPredictedSigma + 0.01 * std::max(0.0, at.gap_octaves - 1) +
                                  0.1 * std::min(4.0, at.beyond_octaves));
       sigma = std::hypot(sigma, kCurveShare * fit.error);
       break;
@@ -194,7 +194,8 @@ void Predictor::predict_one(const Fit& fit, const Features& f, double log2_bytes
       for (std::size_t i = 0; i < near.size(); ++i) sum += fit.left_over[i] * near[i];
       value = static_cast<float>(std::log(fit.closed->seconds(f))) + sum;
       // Left-out errors are those at the mean distance of neighbours; farther away they grow towards the whole residual.
-      sigma = std::max(kLeastSigma, fit.error) * (1 + std::min(3.0F, std::max(0.0F, nearest - 0.5F)));
+      sigma =
+          std::max(kLeastPredictedSigma, fit.error) * (1 + std::min(3.0F, std::max(0.0F, nearest - 0.5F)));
       break;
     }
     case Fit::Kind::sibling:

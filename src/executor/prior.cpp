@@ -19,8 +19,8 @@
 namespace fulcrum::executor {
 namespace {
 
-constexpr int kDraws = 14, kLineSizes = 16;
-constexpr double kShortest = 2e-8, kLongest = 0.05;  // nominal seconds
+constexpr int kDraws = 14, kPriorSizes = 16;
+constexpr double kShortestPrior = 2e-8, kLongestPrior = 0.05;  // nominal seconds
 constexpr double kProfileSigma = 0.35, kAssumedSigma = 0.5;
 // A variant that nobody measured is taken for slower than the best of its place: tries come from the tracker.
 constexpr double kUnknownVariant = 1.2, kOtherCpuKernel = 1.05;
@@ -100,14 +100,14 @@ OpPoints Prior::points_of(const ops::Op& op, std::span<const Candidate> candidat
   std::vector<Args> shapes;
   const FeatureMap map(op);
   for (const Args& args : source.standard()) {
-    if (!map.is_line() && nominal_seconds(op, args) <= kLongest) shapes.push_back(args);
+    if (!map.is_line() && nominal_seconds(op, args) <= kLongestPrior) shapes.push_back(args);
   }
-  for (int i = 0; i < (map.is_line() ? kLineSizes : kDraws); ++i) {
-    const double share = static_cast<double>(i) / (kLineSizes - 1);
+  for (int i = 0; i < (map.is_line() ? kPriorSizes : kDraws); ++i) {
+    const double share = static_cast<double>(i) / (kPriorSizes - 1);
     if (map.is_line() && !source.empty())
-      shapes.push_back(
-          source.scaled(source.standard().front(), kShortest * std::pow(kLongest / kShortest, share)));
-    else if (const auto drawn = source.draw(kShortest, kLongest))
+      shapes.push_back(source.scaled(source.standard().front(),
+                                     kShortestPrior * std::pow(kLongestPrior / kShortestPrior, share)));
+    else if (const auto drawn = source.draw(kShortestPrior, kLongestPrior))
       shapes.push_back(*drawn);
   }
   for (const Args& args : shapes) {

@@ -21,11 +21,11 @@
 namespace fulcrum::executor {
 namespace {
 
-constexpr double kShortest = 5e-7, kLongest = 5e-3;  // nominal seconds
-constexpr std::int64_t kBenchBytes = std::int64_t{128} << 20;
+constexpr double kShortestScored = 5e-7, kLongestScored = 5e-3;  // nominal seconds
+constexpr std::int64_t kScoreBytes = std::int64_t{128} << 20;
 constexpr int kDrawsForBand = 24;
-constexpr double kHopeless = 8;
-constexpr double kGuardSeconds = 3e-9;  // a compare, predicted: see bench/dispatch_cost
+constexpr double kNotWorthScoring = 8;
+constexpr double kScoreGuardSeconds = 3e-9;  // a compare, predicted: see bench/dispatch_cost
 
 std::string_view class_of(const Candidate& candidate) {
   if (candidate.place == Place::device) return "device";
@@ -88,8 +88,8 @@ class Meter {
         config_(config),
         clock_(engine_.options().clock ? *engine_.options().clock : measure::steady_clock()),
         device_(engine_.device() ? &engine_.device()->backend() : nullptr),
-        bench_(kBenchBytes),
-        pinned_(device_ ? kBenchBytes : 1, device_ ? &device_->table() : nullptr),
+        bench_(kScoreBytes),
+        pinned_(device_ ? kScoreBytes : 1, device_ ? &device_->table() : nullptr),
         rules_(device_, engine_.options()) {}
 
   Result<RegretReport> run();
@@ -120,7 +120,7 @@ std::optional<Meter::Draw> Meter::draw(const OpTable& table, ShapeSource& source
   std::optional<Draw> found;
   const DType dtype = table.op().dtypes.empty() ? DType::f32 : table.op().dtypes.front();
   for (int i = 0; i < kDrawsForBand; ++i) {
-    const auto args = source.draw(kShortest, kLongest);
+    const auto args = source.draw(kShortestScored, kLongestScored);
     if (!args || Workbench::bytes_of_call(table.op(), *args, dtype) > bench_.bytes()) continue;
     if (table.op().list_lengths && table.op().list_lengths(*args) >= 0) continue;
     const Mask possible = possible_of(table, *args);
@@ -149,7 +149,7 @@ int Meter::choose(const OpTable& table, const Args& args, const Traffic& traffic
   for (int i = 0; i < FeatureMap(table.op()).dims(); ++i) elements *= static_cast<double>(args.dim[i]);
   if (guard.kernel && elements < static_cast<double>(guard.below) && traffic.home_bytes <= 0) {
     row.tier = "guard";
-    overhead = kGuardSeconds;
+    overhead = kScoreGuardSeconds;
     for (std::size_t c = 0; c < candidates.size(); ++c) {
       if (&candidates[c].kernel.entry() == guard.kernel) return static_cast<int>(c);
     }
@@ -200,7 +200,8 @@ std::optional<RegretTrial> Meter::measure(const OpTable& table, const Draw& draw
   for (const Candidate& candidate : candidates) groups.push_back(candidate.place == Place::device);
   trial.seconds = time_rounds(
       subjects,
-      RoundsConfig{.rounds = config_.rounds, .hopeless = kHopeless, .groups = groups, .clock = &clock_});
+      RoundsConfig{
+          .rounds = config_.rounds, .hopeless = kNotWorthScoring, .groups = groups, .clock = &clock_});
   for (std::size_t c = 0; c < candidates.size(); ++c) {
     for (double& seconds : trial.seconds[c]) seconds += subjects[c]->plan_seconds;
   }

@@ -12,7 +12,7 @@ namespace fulcrum::executor {
 namespace {
 
 constexpr std::size_t kGroups = 2;
-constexpr std::int64_t kMostCalls = 2000;
+constexpr std::int64_t kMostCallsInRound = 2000;
 // Before a short call is timed one runs that is not: the others' data and a parked pool are not its own cost.
 constexpr double kShort = 5e-4;
 constexpr double kLeastNoise = 0.005, kLookNoise = 0.15;
@@ -63,7 +63,7 @@ std::vector<std::vector<double>> time_rounds(std::span<Subject* const> subjects,
         continue;
       }
       const double calls = std::ceil(config.window_seconds / look[s]);
-      const auto count = std::clamp(static_cast<std::int64_t>(calls), std::int64_t{1}, kMostCalls);
+      const auto count = std::clamp(static_cast<std::int64_t>(calls), std::int64_t{1}, kMostCallsInRound);
       if (look[s] < kShort && !subjects[s]->run(1).ok()) continue;
       const double took = time_once(*subjects[s], count, clock);
       if (took > 0) seconds[s].push_back(took);

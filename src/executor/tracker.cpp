@@ -31,12 +31,12 @@ constexpr std::int64_t kFlushTicks = 16'000'000;  // 1 ms: sums of longer calls 
 constexpr std::uint32_t kFlushCalls = 64;
 
 /// All size classes of one candidate, place and residency of an op.
-struct Block {
+struct CellBlock {
   std::array<TrackedCell, kSizeClasses> cells;
 };
 
 struct OpCells {
-  std::array<std::atomic<Block*>, kBlocks> blocks{};
+  std::array<std::atomic<CellBlock*>, kBlocks> blocks{};
   std::atomic<std::uint64_t> shift_word{0};  // newest value less its baseline, and when: see CommonShift
   std::atomic<float> shift_told{0};
   ~OpCells() {
@@ -104,7 +104,7 @@ struct Tracker::State {
     if (!in_range(cell)) return nullptr;
     const OpCells* op = ops[cell.op].load(std::memory_order_acquire);
     if (!op) return nullptr;
-    const Block* block = op->blocks[block_of(cell)].load(std::memory_order_acquire);
+    const CellBlock* block = op->blocks[block_of(cell)].load(std::memory_order_acquire);
     return block ? &block->cells[cell.size_class] : nullptr;
   }
 

@@ -10,6 +10,8 @@
 #include <set>
 #include <utility>
 
+#include "machine/system_files.h"
+
 namespace fulcrum::machine {
 namespace {
 
@@ -40,13 +42,6 @@ constexpr std::string_view kNotable[] = {
     "avx512f",  "avx_vnni", "avx2",     "fma",         "f16c",        "avx",         "sse4_2",
     "sve2",     "sve",      "i8mm",     "bf16",        "asimddp",     "asimdhp",     "asimd",
 };
-
-std::string_view trim(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r";
-  const std::size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
 
 std::vector<std::string> words(std::string_view text) {
   std::vector<std::string> result;

@@ -18,7 +18,7 @@
 namespace fulcrum::machine {
 namespace {
 
-constexpr int kRounds = 8;
+constexpr int kMachineRounds = 8;
 
 /// Puts the instruction set back that was in use.
 class IsaGuard {
@@ -46,14 +46,14 @@ Error interrupted() {
 Status run_rounds(ProbeSet& set, const ProbeConfig& config, double deadline) {
   const measure::Clock& clock = measure::steady_clock();
   const int probes = static_cast<int>(set.probes.size());
-  const int total = kRounds * probes;
+  const int total = kMachineRounds * probes;
   for (int turn = 0; turn < total; ++turn) {
     if (config.interrupted && config.interrupted()) return interrupted();
     const int round = turn / probes;
     const double now = clock.now();
     if (now >= deadline && round > 0) break;  // late already; a value needs one round at least
     // Every round starts at another probe: what goes on once a second must not always meet the same one.
-    Probe& probe = set.probes[static_cast<std::size_t>((turn + round * (probes / kRounds)) % probes)];
+    Probe& probe = set.probes[static_cast<std::size_t>((turn + round * (probes / kMachineRounds)) % probes)];
     if (config.progress) config.progress(probe.what, turn, total);
     IsaGuard::use(probe.isas.empty() ? "" : probe.isas[static_cast<std::size_t>(round) % probe.isas.size()]);
     const Pins pins(probe.threads);

@@ -10,14 +10,6 @@
 namespace fulcrum::machine {
 namespace {
 
-constexpr std::string_view kSpace = " \t\r\n";
-
-std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
-
 /// The number at the start of `text`, which is moved past it.
 std::optional<std::int64_t> take_number(std::string_view& text) {
   std::int64_t value = 0;
@@ -28,6 +20,13 @@ std::optional<std::int64_t> take_number(std::string_view& text) {
 }
 
 }  // namespace
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
 
 std::optional<std::string> SystemFiles::text(const std::string& path) const {
   const Result<std::string> content = read_file(root_ / path);

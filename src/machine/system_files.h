@@ -24,6 +24,8 @@ class SystemFiles {
   std::filesystem::path root_;
 };
 
+/// Without white space at both ends.
+std::string_view trim(std::string_view text);
 /// "0-3,8" as the CPUs 0 1 2 3 8; what is no such list gives what could be read before the error.
 std::vector<int> parse_cpu_list(std::string_view text);
 /// "32K", "1M", "2G" or plain bytes; nothing when it is no size.

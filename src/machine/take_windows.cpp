@@ -13,7 +13,7 @@ namespace {
 // A hundred thousand times the resolution of common clocks and ten thousand fork-joins; short enough to slip between
 // neighbours, whose time slices are some milliseconds long.
 constexpr double kWindowSeconds = 2e-3;
-constexpr int kLeastWindows = 3;
+constexpr int kFewestWindows = 3;
 
 /// Runs one window; true when it was long enough to be kept. A short one sets the repeats of the next.
 bool take_window(Probe& probe, const measure::Clock& clock) {
@@ -34,7 +34,7 @@ bool take_window(Probe& probe, const measure::Clock& clock) {
 }  // namespace
 
 void take_windows(Probe& probe, const measure::Clock& clock, double until) {
-  for (int taken = 0; taken < kLeastWindows || clock.now() < until;)
+  for (int taken = 0; taken < kFewestWindows || clock.now() < until;)
     taken += take_window(probe, clock) ? 1 : 0;
 }
 

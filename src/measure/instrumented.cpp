@@ -13,8 +13,8 @@
 namespace fulcrum::measure {
 namespace {
 
-constexpr std::size_t kLeastCalls = 32, kMostCalls = 256;
-constexpr std::size_t kBlock = 8;  // calls between two readings of the activities
+constexpr std::size_t kLeastTraced = 32, kMostTraced = 256;
+constexpr std::size_t kTracedBlock = 8;  // calls between two readings of the activities
 
 // The clock of the activities; tests pass one that the fake device shares.
 double monotonic_seconds(const Config& config) {
@@ -43,7 +43,7 @@ Result<Window> traced_call(const Subject& subject, const Config& config) {
 Status trace_block(const backends::Backend& backend, const Subject& subject, const Config& config,
                    std::vector<Ledger>& calls) {
   std::vector<Window> windows;
-  for (std::size_t i = 0; i < kBlock; ++i) {
+  for (std::size_t i = 0; i < kTracedBlock; ++i) {
     FULCRUM_TRY(const Window window, traced_call(subject, config));
     windows.push_back(window);
   }
@@ -115,10 +115,10 @@ Result<Measurement> run_instrumented(const backends::Kernel& kernel, ops::Proble
     return std::move(before).take_error();
 
   std::vector<Ledger> calls;
-  while (calls.size() < kMostCalls) {
+  while (calls.size() < kMostTraced) {
     if (session.interrupted()) return interrupted_error(m.row());
-    if (calls.size() >= kBlock && session.left_seconds() <= 0) break;
-    if (calls.size() >= kLeastCalls && session.left_seconds() <= 0.5 * config.budget_seconds) break;
+    if (calls.size() >= kTracedBlock && session.left_seconds() <= 0) break;
+    if (calls.size() >= kLeastTraced && session.left_seconds() <= 0.5 * config.budget_seconds) break;
     session.report("ledger", static_cast<std::int64_t>(calls.size()), 0);
     FULCRUM_CHECK(trace_block(kernel.backend(), subject, config, calls));
   }

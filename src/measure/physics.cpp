@@ -10,11 +10,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "measure/physics.h"
+
 namespace fulcrum::measure {
 namespace {
-
-constexpr double kTolerance = 1.02;
-constexpr double kUnknown = 0;  // a rate that was not measured
 
 using Rates = std::map<std::string, Quantity>;
 
@@ -121,11 +120,6 @@ const MemoryLevel* holding_level(const CpuCeilings& cpu, Cache cache, double wor
   return &cpu.levels.back();
 }
 
-std::string too_fast(double rate, double peak, std::string_view unit, std::string_view what) {
-  return fmt::format("{:.3g} {} is above {} x {:.3g} {}, the measured peak of {}", rate * 1e-9, unit,
-                     kTolerance, peak * 1e-9, unit, what);
-}
-
 void check_bytes(const Work& work, double seconds, Cache cache, double working_set, int threads,
                  const MemoryLevel& level, const CpuCeilings& cpu, Physics& out) {
   const double allowed_seconds = kTolerance * seconds;
@@ -147,6 +141,11 @@ void check_bytes(const Work& work, double seconds, Cache cache, double working_s
 }
 
 }  // namespace
+
+std::string too_fast(double rate, double peak, std::string_view unit, std::string_view what) {
+  return fmt::format("{:.3g} {} is above {} x {:.3g} {}, the measured peak of {}", rate * 1e-9, unit,
+                     kTolerance, peak * 1e-9, unit, what);
+}
 
 Physics physics_check(const Work& work, double seconds, Cache cache, int threads, std::string_view isa,
                       std::int64_t working_set_bytes, const Machine& machine) {

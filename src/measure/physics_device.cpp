@@ -7,11 +7,10 @@
 
 #include <algorithm>
 
+#include "measure/physics.h"
+
 namespace fulcrum::measure {
 namespace {
-
-constexpr double kTolerance = 1.02;
-constexpr double kUnknown = 0;
 
 double peak_of(const std::map<std::string, Quantity>& rates, const std::string& name) {
   const auto found = rates.find(name);
@@ -34,11 +33,6 @@ Level level_of(const GpuCeilings& gpu, std::string name, const std::string& pref
   level.roof = written <= 1.0 / 6 ? read : written <= 5.0 / 12 ? triad : written <= 5.0 / 6 ? copy : write;
   if (level.roof <= kUnknown) level.roof = copy > kUnknown ? copy : read;
   return level;
-}
-
-std::string too_fast(double rate, double peak, std::string_view unit, std::string_view what) {
-  return fmt::format("{:.3g} {} is above {} x {:.3g} {}, the measured peak of {}", rate * 1e-9, unit,
-                     kTolerance, peak * 1e-9, unit, what);
 }
 
 // The least time for the bytes. Warm: L2 holds as much of the set as fits, and costs nothing when its rate is not

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kBlock = 5;
 constexpr double kSettled = 0.05;
 constexpr std::size_t kStandstill = 1000;  // batches without a step of the clock: it will never come
-constexpr double kMostCalls = 1e12;
+constexpr double kMostWarmups = 1e12;
 
 bool settled(std::span<const double> call_seconds) {
   if (call_seconds.size() < 2 * kBlock) return false;
@@ -27,7 +27,7 @@ bool settled(std::span<const double> call_seconds) {
 std::int64_t grown(std::int64_t calls, double seconds, double batch_seconds) {
   const double wanted = seconds > 0 ? batch_seconds / seconds : 10;
   const double next = std::ceil(static_cast<double>(calls) * std::clamp(wanted, 2.0, 10.0));
-  return static_cast<std::int64_t>(std::min(next, kMostCalls));
+  return static_cast<std::int64_t>(std::min(next, kMostWarmups));
 }
 
 }  // namespace

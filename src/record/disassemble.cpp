@@ -34,7 +34,7 @@ struct Capstone {
   std::string text = "Capstone is not installed";
 };
 
-Capstone load() {
+Capstone load_capstone() {
   Capstone c;
 #if !defined(__x86_64__)
   c.text = "only x86-64 code is looked into";
@@ -59,7 +59,7 @@ Capstone load() {
 }
 
 const Capstone& capstone() {
-  static const Capstone instance = load();
+  static const Capstone instance = load_capstone();
   return instance;
 }
 

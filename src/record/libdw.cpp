@@ -15,7 +15,7 @@ struct Loaded {
   std::string text;
 };
 
-Loaded load() {
+Loaded load_libdw() {
   Loaded result;
   void* library = ::dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) {
@@ -68,7 +68,7 @@ Loaded load() {
 }
 
 const Loaded& loaded() {
-  static const Loaded instance = load();
+  static const Loaded instance = load_libdw();
   return instance;
 }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The report as one HTML file: the page that web/ builds, with the document put into it.
+#include "report/page.h"
+
 #include <fulcrum/report.h>
 
 #include <nlohmann/json.hpp>
@@ -36,15 +38,17 @@ std::string inside_script(std::string_view text) {
 
 }  // namespace
 
-std::string html(const Report& report) {
+std::string page_with(const Json& document) {
   const std::string_view page(fulcrum_page_begin,
                               static_cast<std::size_t>(fulcrum_page_end - fulcrum_page_begin));
   const std::size_t place = page.find(kPlace);
   FULCRUM_ASSERT(place != std::string_view::npos);
   std::string text(page.substr(0, place));
-  text += inside_script(json_text(to_json(report)));
+  text += inside_script(json_text(document));
   text += page.substr(place + kPlace.size());
   return text;
 }
+
+std::string html(const Report& report) { return page_with(to_json(report)); }
 
 }  // namespace fulcrum::report

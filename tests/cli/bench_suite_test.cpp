@@ -34,23 +34,12 @@ std::string with_targets(const std::string& slow_seconds, const std::string& out
   return text.insert(text.find("\"rows\""), targets);
 }
 
-std::filesystem::path put(const Folder& data, const std::string& name, std::string_view content) {
-  std::ofstream(data / name) << content;
-  return data / name;
-}
-
 std::vector<std::string> quick(const std::filesystem::path& suite,
                                const std::vector<std::string>& more = {}) {
   std::vector<std::string> arguments = {"bench",   "--suite",  suite, "--backend",   "simd", "--variant",
                                         "default", "--budget", "0.2", "--precision", "0.5"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
-}
-
-Json parsed(const std::string& text) {
-  const auto json = json_parse(text, "output");
-  EXPECT_TRUE(json.ok()) << text;
-  return json.ok() ? *json : Json();
 }
 
 TEST(BenchSuite, ShowsClaimsBesideTheMeasurementAndSaysWhatWasSkipped) {

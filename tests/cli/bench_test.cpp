@@ -11,12 +11,6 @@
 namespace fulcrum::cli {
 namespace {
 
-Json parsed(const std::string& text) {
-  const auto json = json_parse(text, "output");
-  EXPECT_TRUE(json.ok()) << text;
-  return json.ok() ? *json : Json();
-}
-
 std::map<std::string, std::vector<Json>> record_lines(const std::filesystem::path& path) {
   std::map<std::string, std::vector<Json>> by_type;
   for (const std::string& line : lines_of(content(path))) {

@@ -56,16 +56,6 @@ std::string normalised(const std::string& text) {
   return result;
 }
 
-void expect_golden(const std::string& name, const std::string& actual) {
-  const std::filesystem::path path = std::filesystem::path(FULCRUM_SOURCE_DIR) / "tests" / "golden" / name;
-  if (std::getenv("FULCRUM_UPDATE_GOLDEN")) {
-    std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path) << actual;
-    return;
-  }
-  EXPECT_EQ(actual, content(path)) << "FULCRUM_UPDATE_GOLDEN=1 rewrites " << path;
-}
-
 // The scalar backend is the same everywhere; simd differs by instruction set, cpulib by what is installed.
 const Variables kScalar = {{"FULCRUM_FORCE_BACKEND", "scalar"}};
 

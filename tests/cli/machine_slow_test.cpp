@@ -7,12 +7,6 @@
 namespace fulcrum::cli {
 namespace {
 
-Json parsed(const std::string& text) {
-  const auto json = json_parse(text, "output");
-  EXPECT_TRUE(json.ok()) << text;
-  return json.ok() ? *json : Json();
-}
-
 TEST(Machine, AMeasuredProfileIsKeptShownAndUsedByBench) {
   const Folder data;
   const Outcome measured = fulcrum_in(data, {"machine", "--json", data / "machine.json"});

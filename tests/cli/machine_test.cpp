@@ -11,14 +11,6 @@ namespace {
 const Variables kScripted = {{"FULCRUM_MODULE_PATH", FULCRUM_TEST_MODULE_DIR "/scripted"},
                              {"CUDA_VISIBLE_DEVICES", ""}};
 
-Json parsed(const std::string& text) {
-  const auto json = json_parse(text, "output");
-  EXPECT_TRUE(json.ok()) << text;
-  return json.ok() ? *json : Json();
-}
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 TEST(Machine, ListsAndShowsTheShippedDevices) {
   const Folder data;
   const Outcome list = fulcrum_in(data, {"machine", "--list"});

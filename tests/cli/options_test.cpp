@@ -30,7 +30,7 @@ const Command& command() {
   return instance;
 }
 
-Options parsed(const std::vector<std::string>& arguments) {
+Options options_of(const std::vector<std::string>& arguments) {
   Result<Options> options = parse(command(), arguments);
   EXPECT_TRUE(options.ok()) << (options.ok() ? "" : options.error().message);
   return options.ok() ? std::move(options).value() : Options(command());
@@ -47,7 +47,7 @@ std::string refused(const std::vector<std::string>& arguments) {
 }
 
 TEST(Options, FallbacksStandWhereNothingWasGiven) {
-  const Options options = parsed({"wall"});
+  const Options options = options_of({"wall"});
   EXPECT_FALSE(options.has("layers"));
   EXPECT_EQ(options.count("layers"), 2);
   EXPECT_EQ(options.number("width"), 1.5);
@@ -55,39 +55,39 @@ TEST(Options, FallbacksStandWhereNothingWasGiven) {
 }
 
 TEST(Options, AValueFollowsOrIsTiedOnWithAnEqualsSign) {
-  EXPECT_EQ(parsed({"wall", "--layers", "3"}).count("layers"), 3);
-  EXPECT_EQ(parsed({"wall", "--layers=4"}).count("layers"), 4);
-  EXPECT_EQ(parsed({"wall", "--shape=n=7"}).list("shape"), std::vector<std::string>{"n=7"});
+  EXPECT_EQ(options_of({"wall", "--layers", "3"}).count("layers"), 3);
+  EXPECT_EQ(options_of({"wall", "--layers=4"}).count("layers"), 4);
+  EXPECT_EQ(options_of({"wall", "--shape=n=7"}).list("shape"), std::vector<std::string>{"n=7"});
 }
 
 TEST(Options, ListsComeApartAndRepeatedShapesStayWhole) {
-  EXPECT_EQ(parsed({"wall", "--colour", "red,blue", "--colour", "green"}).list("colour"),
+  EXPECT_EQ(options_of({"wall", "--colour", "red,blue", "--colour", "green"}).list("colour"),
             (std::vector<std::string>{"red", "blue", "green"}));
-  EXPECT_EQ(parsed({"wall", "--shape", "m=1,n=2", "--shape", "m=3"}).list("shape"),
+  EXPECT_EQ(options_of({"wall", "--shape", "m=1,n=2", "--shape", "m=3"}).list("shape"),
             (std::vector<std::string>{"m=1,n=2", "m=3"}));
 }
 
 TEST(Options, PositionalsMayStandBetweenOptions) {
-  EXPECT_EQ(parsed({"wall", "--dry", "door", "--layers", "1", "roof"}).positionals(),
+  EXPECT_EQ(options_of({"wall", "--dry", "door", "--layers", "1", "roof"}).positionals(),
             (std::vector<std::string>{"wall", "door", "roof"}));
 }
 
 TEST(Options, ADoubleDashStartsCommandsOfTheUserAndSeparatesThem) {
-  const Options options = parsed({"wall", "--", "ls", "-l", "--", "pwd"});
+  const Options options = options_of({"wall", "--", "ls", "-l", "--", "pwd"});
   ASSERT_EQ(options.user_commands().size(), 2u);
   EXPECT_EQ(options.user_commands()[0], (std::vector<std::string>{"ls", "-l"}));
   EXPECT_EQ(options.user_commands()[1], std::vector<std::string>{"pwd"});
 }
 
 TEST(Options, AnOptionalLastValueIsTakenWhenItIsThere) {
-  EXPECT_EQ(parsed({"wall", "--scan", "n", "1", "9"}).list("scan").size(), 3u);
-  EXPECT_EQ(parsed({"wall", "--scan", "n", "1", "9", "2", "--dry"}).list("scan").size(), 4u);
-  EXPECT_EQ(parsed({"wall", "--scan", "n", "-9", "-1"}).list("scan")[1], "-9");
+  EXPECT_EQ(options_of({"wall", "--scan", "n", "1", "9"}).list("scan").size(), 3u);
+  EXPECT_EQ(options_of({"wall", "--scan", "n", "1", "9", "2", "--dry"}).list("scan").size(), 4u);
+  EXPECT_EQ(options_of({"wall", "--scan", "n", "-9", "-1"}).list("scan")[1], "-9");
 }
 
 TEST(Options, HelpNeedsNothingElse) {
-  EXPECT_TRUE(parsed({"--help"}).has("help"));
-  EXPECT_TRUE(parsed({"-h"}).has("help"));
+  EXPECT_TRUE(options_of({"--help"}).has("help"));
+  EXPECT_TRUE(options_of({"-h"}).has("help"));
 }
 
 TEST(Options, AnUnknownOptionNamesTheNearestOne) {

@@ -11,18 +11,18 @@ namespace {
 
 const Variables kFake = {{"FULCRUM_MODULE_PATH", std::string(FULCRUM_TEST_MODULE_DIR) + "/peers"}};
 
-struct Ran {
+struct PeerRun {
   Outcome outcome;
   Json document;
 };
 
-Ran bench(const std::string& op, std::vector<std::string> more) {
+PeerRun bench(const std::string& op, std::vector<std::string> more) {
   const Folder data;
   const std::string file = data / "out.json";
   std::vector<std::string> arguments = {"bench",       op,    "--shape", "n=1000", "--budget", "0.1",
                                         "--precision", "0.5", "--json",  file};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  Ran ran{fulcrum_in(data, arguments, kFake), {}};
+  PeerRun ran{fulcrum_in(data, arguments, kFake), {}};
   const auto document = json_parse(content(file), file);
   if (document.ok()) ran.document = *document;
   return ran;
@@ -37,7 +37,7 @@ Json with_peer(const Json& document, const std::string& peer) {
 }
 
 TEST(VsPeers, ComparesOurKernelOfAsManyThreadsWithEachPeer) {
-  const Ran ran = bench("relu", {"--vs", "peers"});
+  const PeerRun ran = bench("relu", {"--vs", "peers"});
   ASSERT_EQ(ran.outcome.code, 0) << ran.outcome.error;
   const Json exact = with_peer(ran.document, "relu/peers/exact");
   ASSERT_FALSE(exact.is_null()) << ran.document.dump(1);
@@ -50,7 +50,7 @@ TEST(VsPeers, ComparesOurKernelOfAsManyThreadsWithEachPeer) {
 }
 
 TEST(VsPeers, MeasuresOnTheBackendAskedFor) {
-  const Ran ran = bench("relu", {"--vs", "peers", "--backend", "scalar"});
+  const PeerRun ran = bench("relu", {"--vs", "peers", "--backend", "scalar"});
   ASSERT_EQ(ran.outcome.code, 0) << ran.outcome.error;
   const Json exact = with_peer(ran.document, "relu/peers/exact");
   ASSERT_FALSE(exact.is_null()) << ran.document.dump(1);
@@ -59,7 +59,7 @@ TEST(VsPeers, MeasuresOnTheBackendAskedFor) {
 }
 
 TEST(VsPeers, APeerThatMissesTheToleranceIsTimedAndSaysSo) {
-  const Ran ran = bench("sigmoid", {"--vs", "peers", "--backend", "simd"});
+  const PeerRun ran = bench("sigmoid", {"--vs", "peers", "--backend", "simd"});
   ASSERT_EQ(ran.outcome.code, 0) << ran.outcome.error;
   const Json sloppy = with_peer(ran.document, "sigmoid/peers/sloppy");
   ASSERT_FALSE(sloppy.is_null()) << ran.document.dump(1);
@@ -76,13 +76,13 @@ TEST(VsPeers, APeerThatMissesTheToleranceIsTimedAndSaysSo) {
 }
 
 TEST(VsPeers, APeerThatLeavesAnOutputOutIsWrong) {
-  const Ran ran = bench("tanh", {"--vs", "peers", "--backend", "simd"});
+  const PeerRun ran = bench("tanh", {"--vs", "peers", "--backend", "simd"});
   EXPECT_NE(ran.outcome.code, 0);
   EXPECT_NE(ran.outcome.output.find("was never written"), std::string::npos) << ran.outcome.output;
 }
 
 TEST(VsPeers, AnOpWithoutAPeerIsStillMeasured) {
-  const Ran ran = bench("dot", {"--vs", "peers", "--backend", "simd"});
+  const PeerRun ran = bench("dot", {"--vs", "peers", "--backend", "simd"});
   EXPECT_EQ(ran.outcome.code, 0) << ran.outcome.error;
   EXPECT_FALSE(ran.document["results"].empty());
   EXPECT_TRUE(ran.document["comparisons"].empty());
@@ -90,17 +90,17 @@ TEST(VsPeers, AnOpWithoutAPeerIsStillMeasured) {
 }
 
 TEST(VsPeers, OnePeerCanBeNamedAsABaselineOrABackend) {
-  const Ran baseline = bench("relu", {"--vs", "peers/exact", "--backend", "scalar"});
+  const PeerRun baseline = bench("relu", {"--vs", "peers/exact", "--backend", "scalar"});
   EXPECT_EQ(baseline.outcome.code, 0) << baseline.outcome.error;
   EXPECT_FALSE(with_peer(baseline.document, "relu/peers/exact").is_null());
-  const Ran row = bench("relu", {"--backend", "peers", "--variant", "exact"});
+  const PeerRun row = bench("relu", {"--backend", "peers", "--variant", "exact"});
   EXPECT_EQ(row.outcome.code, 0) << row.outcome.error;
   ASSERT_EQ(row.document["results"].size(), 1U);
   EXPECT_EQ(row.document["results"][0]["variant"], "exact");
 }
 
 TEST(VsPeers, RunsThatDoNotAskForPeersDoNotShowThem) {
-  const Ran plain = bench("relu", {});
+  const PeerRun plain = bench("relu", {});
   ASSERT_EQ(plain.outcome.code, 0) << plain.outcome.error;
   for (const Json& row : plain.document["results"]) EXPECT_NE(row["backend"], "peers");
 }

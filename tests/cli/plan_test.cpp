@@ -9,7 +9,7 @@
 namespace fulcrum::cli {
 namespace {
 
-constexpr const char* kSuite = R"({
+constexpr const char* kTinySuite = R"({
   "schema": "fulcrum.suite/1", "name": "tiny", "system": "a test", "summary": "three small ops",
   "regimes": ["resident"],
   "rows": [
@@ -18,14 +18,6 @@ constexpr const char* kSuite = R"({
     {"name": "trifle", "op": "relu", "shape": "n=1024", "share": 0.01, "frequency": 1, "effort_days": 0.1}
   ]})";
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-Json read(const std::filesystem::path& path) {
-  const auto json = json_parse(content(path), path.string());
-  EXPECT_TRUE(json.ok()) << content(path);
-  return json.ok() ? *json : Json();
-}
-
 /// One measured machine for all of them.
 class Deciding : public ::testing::Test {
  protected:
@@ -33,7 +25,7 @@ class Deciding : public ::testing::Test {
     data_ = new Folder;
     const Outcome measured = fulcrum_in(*data_, {"machine", "--only", "cpu", "--budget", "1"});
     ASSERT_EQ(measured.code, 0) << measured.error;
-    std::ofstream(suite()) << kSuite;
+    std::ofstream(suite()) << kTinySuite;
   }
   static void TearDownTestSuite() {
     delete data_;

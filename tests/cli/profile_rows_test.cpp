@@ -185,7 +185,7 @@ TEST(ProfileSubject, UnknownCodeGetsBoundsAndStaysAtMeasureFirst) {
       << stencil->facts.doubt;
   EXPECT_EQ(find(subject, "fib")->facts.serial, "it calls itself");
   EXPECT_NE(find(subject, "tiny")->facts.serial.find("a launch alone"), std::string::npos);
-  const Plan plan = model::plan(model::Model(host, {}, host, {}), subject.input);
+  const fulcrum::Plan plan = model::plan(model::Model(host, {}, host, {}), subject.input);
   for (const PlanRow& row : plan.rows) {
     const PlanVerdict wanted = row.name == "stencil" ? PlanVerdict::measure_first : PlanVerdict::keep_on_cpu;
     EXPECT_EQ(row.verdict, wanted) << row.name << " " << row.action << ": " << row.why;
@@ -217,7 +217,7 @@ TEST(ProfileSubject, AForeignProfileNeverGoesAboveMeasureFirst) {
   profile.origin = "perf script";
   const Machine host = machine();
   const Subject subject = subject_of(profile, host, &host.gpus.front());
-  const Plan plan = model::plan(model::Model(host, {}, host, {}), subject.input);
+  const fulcrum::Plan plan = model::plan(model::Model(host, {}, host, {}), subject.input);
   for (const PlanRow& row : plan.rows) {
     EXPECT_TRUE(row.verdict == PlanVerdict::measure_first || row.verdict == PlanVerdict::keep_on_cpu)
         << row.name << ": " << to_string(row.verdict);

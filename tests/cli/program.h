@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -39,6 +40,34 @@ class Folder {
 inline std::string content(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(stream), {});
+}
+
+inline Json parsed(const std::string& text) {
+  const auto json = json_parse(text, "output");
+  EXPECT_TRUE(json.ok()) << text;
+  return json.ok() ? *json : Json();
+}
+
+inline Json read(const std::filesystem::path& path) { return parsed(content(path)); }
+
+inline bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+inline std::filesystem::path put(const Folder& folder, const std::string& name, std::string_view text) {
+  std::ofstream(folder / name, std::ios::binary) << text;
+  return folder / name;
+}
+
+/// The text is that of tests/golden/<name>.
+inline void expect_golden(const std::string& name, const std::string& actual) {
+  const std::filesystem::path path = std::filesystem::path(FULCRUM_SOURCE_DIR) / "tests" / "golden" / name;
+  if (std::getenv("FULCRUM_UPDATE_GOLDEN")) {
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << actual;
+    return;
+  }
+  EXPECT_EQ(actual, content(path)) << "FULCRUM_UPDATE_GOLDEN=1 rewrites " << path;
 }
 
 inline std::vector<std::string> lines_of(const std::string& text) {

@@ -14,29 +14,6 @@ constexpr const char* kFolded =
     "main;solve;sqrtf 410\nmain;solve 180\nmain;parse;malloc 160\nmain;parse 150\nmain 60\n"
     "main;walk;walk;walk 30\n[truncated];start 10\n";
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-Json read(const std::filesystem::path& path) {
-  const auto json = json_parse(content(path), path.string());
-  EXPECT_TRUE(json.ok()) << content(path);
-  return json.ok() ? *json : Json();
-}
-
-std::string put(const Folder& folder, const std::string& name, const std::string& text) {
-  std::ofstream(folder / name, std::ios::binary) << text;
-  return folder / name;
-}
-
-void expect_golden(const std::string& name, const std::string& actual) {
-  const std::filesystem::path path = std::filesystem::path(FULCRUM_SOURCE_DIR) / "tests" / "golden" / name;
-  if (std::getenv("FULCRUM_UPDATE_GOLDEN") != nullptr) {
-    std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path) << actual;
-    return;
-  }
-  EXPECT_EQ(actual, content(path)) << "FULCRUM_UPDATE_GOLDEN=1 rewrites " << path;
-}
-
 TEST(Record, ShowsAFileOfAnotherToolWithIntervalsAndTies) {
   const Folder folder;
   Outcome outcome = fulcrum({"record", "--profile", put(folder, "p.folded", kFolded)});

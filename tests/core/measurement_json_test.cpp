@@ -14,7 +14,7 @@ namespace {
 using test::contains;
 using test::error_text;
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
 Measurement sample_measurement() {
   Measurement m;
@@ -79,7 +79,7 @@ void add_device(Measurement& m) {
   m.environment.gpu = Environment::Gpu{1.9e9, 1.8e9, 61, 350, 4, 1};
 }
 
-constexpr std::string_view kGolden =
+constexpr std::string_view kGoldenRow =
     R"({"op":"sigmoid","shape":{"n":100000,"al":0.5,"layout":"list"},"dtype":"f32","backend":"simd",)"
     R"("variant":"default","isa":"avx3","precision":"fp32","regime":"host","cache":"warm",)"
     R"("seconds":{"median":2.03e-05,"ci_low":2.02e-05,"ci_high":2.05e-05,"mean":2.1e-05,"stddev":1e-07,)"
@@ -98,7 +98,7 @@ constexpr std::string_view kGolden =
 Json reread(const Json& json) { return json_parse(json_text(json), "x").value(); }
 
 TEST(MeasurementJson, HasTheShapeOfTheSchema) {
-  EXPECT_EQ(json_text(to_json(sample_measurement())), kGolden);
+  EXPECT_EQ(json_text(to_json(sample_measurement())), kGoldenRow);
 }
 
 TEST(MeasurementJson, ReadsBackWhatItWrote) {
@@ -131,14 +131,14 @@ TEST(MeasurementJson, ReadsBackWhatItWrote) {
 TEST(MeasurementJson, RawSamplesAreNotInTheSummary) {
   Measurement m = sample_measurement();
   m.raw.resize(1000);
-  EXPECT_EQ(json_text(to_json(m)), kGolden);
+  EXPECT_EQ(json_text(to_json(m)), kGoldenRow);
 }
 
 TEST(MeasurementJson, ANumberThatIsNoneStaysNoneAndIsNotZero) {
   Measurement m = sample_measurement();
-  m.seconds.p99 = kNan;
+  m.seconds.p99 = kNoNumber;
   m.oracle.max_error_ulp = std::numeric_limits<double>::infinity();
-  m.modes = {1.0, kNan};
+  m.modes = {1.0, kNoNumber};
   const Json json = reread(to_json(m));
   EXPECT_FALSE(json["seconds"].contains("p99"));
   EXPECT_FALSE(json.contains("max_error_ulp"));
@@ -151,7 +151,7 @@ TEST(MeasurementJson, ANumberThatIsNoneStaysNoneAndIsNotZero) {
 
 TEST(MeasurementJson, OnlyAnInvalidMeasurementMayLackItsMedian) {
   Measurement m = sample_measurement();
-  m.seconds.median = kNan;
+  m.seconds.median = kNoNumber;
   EXPECT_EQ(measurement_from_json(reread(to_json(m)), "f.json").error().message,
             "f.json: seconds.median is missing");
   m.quality = Quality::invalid;

@@ -10,7 +10,7 @@
 namespace fulcrum {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 TEST(Units, SecondsHaveThreeDigits) {
   const std::pair<double, std::string_view> table[] = {
@@ -21,7 +21,7 @@ TEST(Units, SecondsHaveThreeDigits) {
       {0.5, "500 ms"},        {1, "1.00 s"},
       {75.04, "75.0 s"},      {7200, "7200 s"},
       {-20.3e-6, "-20.3 us"}, {0, "0 s"},
-      {kNan, "n/a"},          {1 / 0.0, "n/a"},
+      {kNotANumber, "n/a"},   {1 / 0.0, "n/a"},
   };
   for (const auto& [value, text] : table) EXPECT_EQ(human_seconds(value), text) << value;
 }
@@ -40,7 +40,7 @@ TEST(Units, BytesAreBinary) {
       {99.96 * (1 << 20), "100 MiB"},
       {139.0 * (1 << 30), "139 GiB"},
       {0x1p60, "1024 PiB"},
-      {kNan, "n/a"},
+      {kNotANumber, "n/a"},
   };
   for (const auto& [value, text] : table) EXPECT_EQ(human_bytes(value), text) << value;
 }
@@ -50,7 +50,7 @@ TEST(Units, RatesAreDecimal) {
   EXPECT_EQ(human_rate(4.8e12), "4.80 TB/s");
   EXPECT_EQ(human_rate(12), "12.0 B/s");
   EXPECT_EQ(human_rate(0), "0 B/s");
-  EXPECT_EQ(human_rate(kNan), "n/a");
+  EXPECT_EQ(human_rate(kNotANumber), "n/a");
   EXPECT_EQ(human_flops(179e9), "179 GFLOP/s");
   EXPECT_EQ(human_flops(66.91e12), "66.9 TFLOP/s");
   EXPECT_EQ(human_flops(999.9e9), "1.00 TFLOP/s");
@@ -70,7 +70,7 @@ TEST(Units, CountsAreGrouped) {
       {0.5, "0.500"},
       {310.54, "311"},
       {1e15, "1e+15"},
-      {kNan, "n/a"},
+      {kNotANumber, "n/a"},
   };
   for (const auto& [value, text] : table) EXPECT_EQ(human_count(value), text) << value;
 }

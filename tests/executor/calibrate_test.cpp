@@ -10,6 +10,7 @@
 
 #include "executor/calibrate_costs.h"
 #include "executor/candidates.h"
+#include "executor/named_ops.h"
 #include "executor/op_table.h"
 #include "executor/rounds.h"
 #include "executor/shapes.h"
@@ -22,10 +23,6 @@ namespace fulcrum::executor {
 namespace {
 
 using testing::VirtualMachine;
-
-Args args_of(const ops::Op& op, const std::string& shape) {
-  return ops::resolve(op, ops::complete(op, parse_shape(shape).value()).value()).value();
-}
 
 const OpTable& table_of(const Table& table, std::string_view name) {
   const auto all = ops::all();

@@ -242,7 +242,7 @@ TEST(Calls, ParametersOutOfRangeAreRefused) {
 }
 
 /// Counts its calls, and sees the arguments of the last one.
-struct Seen {
+struct Watched {
   static inline int calls = 0;
   static inline Args args;
   static fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
@@ -254,14 +254,14 @@ struct Seen {
     return {};
   }
 };
-const fulcrum_kernel kSeen{.op = "any", .variant = "seen", .run = Seen::run};
+const fulcrum_kernel kWatched{.op = "any", .variant = "seen", .run = Watched::run};
 
-class Guarded : public testing::Test {
+class Guarded : public ::testing::Test {
  protected:
   void SetUp() override {
-    Seen::calls = 0;
+    Watched::calls = 0;
     for (const Known op : {Known::sigmoid, Known::clip, Known::vec_add, Known::dot}) {
-      exec.mutable_guards().of[number_of(op)].kernel = &kSeen;
+      exec.mutable_guards().of[number_of(op)].kernel = &kWatched;
       exec.mutable_guards().of[number_of(op)].below = 64;
     }
   }
@@ -273,33 +273,33 @@ class Guarded : public testing::Test {
 
 TEST_F(Guarded, CallsBelowTheGuardRunOnItsKernelAndNowhereElse) {
   EXPECT_TRUE(exec.sigmoid(in(63), Out(y.data(), 63)).ok());
-  EXPECT_EQ(Seen::calls, 1);
-  EXPECT_EQ(Seen::args.ptr[0], x.data());
-  EXPECT_EQ(Seen::args.ptr[1], y.data());
-  EXPECT_EQ(Seen::args.dim[0], 63);
-  EXPECT_EQ(Seen::args.plan, nullptr);
+  EXPECT_EQ(Watched::calls, 1);
+  EXPECT_EQ(Watched::args.ptr[0], x.data());
+  EXPECT_EQ(Watched::args.ptr[1], y.data());
+  EXPECT_EQ(Watched::args.dim[0], 63);
+  EXPECT_EQ(Watched::args.plan, nullptr);
   EXPECT_TRUE(exec.clip(in(5), Out(y.data(), 5), -2, 3).ok());
-  EXPECT_EQ(Seen::args.scalar[0].f, -2);
-  EXPECT_EQ(Seen::args.scalar[1].f, 3);
+  EXPECT_EQ(Watched::args.scalar[0].f, -2);
+  EXPECT_EQ(Watched::args.scalar[1].f, 3);
   EXPECT_TRUE(exec.vec_add(in(5), in(5, 10), Out(y.data(), 5)).ok());
-  EXPECT_EQ(Seen::args.ptr[3], y.data());
+  EXPECT_EQ(Watched::args.ptr[3], y.data());
   float sum = 0;
   EXPECT_TRUE(exec.dot(in(5), in(5), sum).ok());
-  EXPECT_EQ(Seen::calls, 4);
+  EXPECT_EQ(Watched::calls, 4);
   EXPECT_EQ(exec.long_calls(), 0);
 }
 
 TEST_F(Guarded, CallsFromTheGuardOnGoTheLongWay) {
   EXPECT_TRUE(exec.sigmoid(in(64), Out(y.data(), 64)).ok());
   EXPECT_TRUE(exec.relu(in(1), Out(y.data(), 1)).ok()) << "relu has no guard here";
-  EXPECT_EQ(Seen::calls, 0);
+  EXPECT_EQ(Watched::calls, 0);
   EXPECT_EQ(exec.long_calls(), 2);
 }
 
 TEST_F(Guarded, InPlaceIsTakenAndPartialOverlapIsRefused) {
   EXPECT_TRUE(exec.sigmoid(in(10, 3), out(10, 3)).ok());
   EXPECT_TRUE(exec.sigmoid(in(10), out(10, 10)).ok()) << "next to each other";
-  EXPECT_EQ(Seen::calls, 2);
+  EXPECT_EQ(Watched::calls, 2);
   EXPECT_FALSE(exec.sigmoid(in(10), out(10, 9)).ok());
   EXPECT_FALSE(exec.sigmoid(in(10, 9), out(10)).ok());
   EXPECT_FALSE(exec.vec_add(in(10), in(10, 50), out(10, 51)).ok());
@@ -307,7 +307,7 @@ TEST_F(Guarded, InPlaceIsTakenAndPartialOverlapIsRefused) {
   EXPECT_FALSE(exec.dot(in(10), in(10, 20), Out(x.data() + 9, 1)).ok());
   EXPECT_FALSE(exec.dot(in(10), in(10, 20), Out(x.data() + 20, 1)).ok());
   EXPECT_TRUE(exec.dot(in(10), in(10, 20), Out(x.data() + 10, 1)).ok());
-  EXPECT_EQ(Seen::calls, 4);
+  EXPECT_EQ(Watched::calls, 4);
 }
 
 TEST_F(Guarded, NullPointersAndWrongSizesAreRefused) {
@@ -316,7 +316,7 @@ TEST_F(Guarded, NullPointersAndWrongSizesAreRefused) {
   EXPECT_FALSE(exec.sigmoid(in(10), Out(nullptr, 10)).ok());
   EXPECT_FALSE(exec.sigmoid(in(10), Out(y.data(), 11)).ok());
   EXPECT_FALSE(exec.dot(in(10), in(10), Out(y.data(), 2)).ok());
-  EXPECT_EQ(Seen::calls, 0);
+  EXPECT_EQ(Watched::calls, 0);
   EXPECT_TRUE(exec.sigmoid(In(), Out()).ok()) << "nothing to do";
 }
 

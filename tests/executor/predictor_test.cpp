@@ -11,17 +11,12 @@
 #include "executor/candidates.h"
 #include "executor/choose.h"
 #include "executor/least_squares.h"
+#include "executor/named_ops.h"
 #include "executor/residual.h"
 #include "executor/shapes.h"
 
 namespace fulcrum::executor {
 namespace {
-
-const ops::Op& op_named(std::string_view name) { return *ops::find(name).value(); }
-
-Args args_of(const ops::Op& op, std::string_view shape) {
-  return ops::resolve(op, ops::complete(op, parse_shape(shape).value()).value()).value();
-}
 
 double at(const Curve& curve, double size) { return std::exp(curve.at(size, std::log2(size)).log_seconds); }
 

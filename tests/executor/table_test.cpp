@@ -9,6 +9,7 @@
 #include <new>
 
 #include "executor/candidates.h"
+#include "executor/named_ops.h"
 #include "executor/op_table.h"
 #include "executor/shapes.h"
 #include "executor/tracker.h"
@@ -29,17 +30,13 @@ void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 namespace fulcrum::executor {
 namespace {
 
-const ops::Op& op_named(std::string_view name) { return *ops::find(name).value(); }
-Args args_of(const ops::Op& op, std::string_view shape) {
-  return ops::resolve(op, ops::complete(op, parse_shape(shape).value()).value()).value();
-}
 int index_of(const ops::Op& op) {
   const auto all = ops::all();
   return static_cast<int>(std::find(all.begin(), all.end(), &op) - all.begin());
 }
 
 /// Threads fork for 5 us and are twice as fast; other variants are a tenth slower than "default".
-double made_up(const Features& f, const Candidate& candidate) {
+double made_up_seconds(const Features& f, const Candidate& candidate) {
   const bool plain = candidate.kernel.variant() == "default";
   const double work = (f.flops / 20e9 + f.bytes / 10e9) * (plain ? 1 : 1.1);
   return 1e-7 + (candidate.threads > 1 ? 5e-6 + work / 2 : work);
@@ -61,7 +58,7 @@ std::shared_ptr<const Table> table_of(Grade grade = Grade::b) {
                                         : source.draw(1e-7, 3e-3).value();
         Point point{.args = args};
         for (const Candidate& candidate : candidates)
-          point.samples.push_back(Sample{.seconds = made_up(map.of(args), candidate)});
+          point.samples.push_back(Sample{.seconds = made_up_seconds(map.of(args), candidate)});
         points.points.push_back(point);
       }
     }

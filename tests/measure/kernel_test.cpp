@@ -78,7 +78,7 @@ class KernelRun : public ::testing::Test {
   std::vector<std::unique_ptr<fulcrum_kernel>> entries_;
 };
 
-bool has_flag(const Measurement& m, std::string_view flag) {
+bool row_has(const Measurement& m, std::string_view flag) {
   return std::find(m.flags.begin(), m.flags.end(), flag) != m.flags.end();
 }
 
@@ -98,7 +98,7 @@ TEST_F(KernelRun, FillsTheWholeRow) {
   EXPECT_EQ(m->oracle.checked, 1000);
   EXPECT_EQ(m->work.bytes(), 12000);
   EXPECT_FALSE(m->ceiling.has_value()) << "no machine was given";
-  EXPECT_TRUE(has_flag(*m, "cache_unverified"));
+  EXPECT_TRUE(row_has(*m, "cache_unverified"));
 }
 
 TEST_F(KernelRun, AWrongResultIsAnErrorAndNeverATime) {
@@ -153,7 +153,7 @@ TEST_F(KernelRun, AnImpossibleRateIsInvalid) {
   ASSERT_TRUE(m.ok());
   EXPECT_EQ(m->stop_reason, StopReason::invalid);
   EXPECT_EQ(m->quality, Quality::invalid);
-  EXPECT_TRUE(has_flag(*m, "impossible_rate"));
+  EXPECT_TRUE(row_has(*m, "impossible_rate"));
   EXPECT_NE(m->stop_detail.find("GFLOP/s"), std::string::npos);
 }
 
@@ -167,8 +167,8 @@ TEST_F(KernelRun, AKernelThatNeedsFewerOperationsIsHeldAgainstThoseItNeeds) {
   entries_.back()->flop_factor = 0.25;
   const auto m = run(frugal, p, config_);
   ASSERT_TRUE(m.ok());
-  EXPECT_FALSE(has_flag(*m, "impossible_rate"));
-  EXPECT_TRUE(has_flag(*run(kernel("default", good), p, config_), "impossible_rate"));
+  EXPECT_FALSE(row_has(*m, "impossible_rate"));
+  EXPECT_TRUE(row_has(*run(kernel("default", good), p, config_), "impossible_rate"));
 }
 
 TEST_F(KernelRun, APeerMayBeInaccurateAndItsRowSaysSo) {
@@ -177,7 +177,7 @@ TEST_F(KernelRun, APeerMayBeInaccurateAndItsRowSaysSo) {
   const auto m = run(kernel("sloppy", wrong), p, config_);
   ASSERT_TRUE(m.ok()) << m.error().message;
   EXPECT_FALSE(m->oracle.passed);
-  EXPECT_TRUE(has_flag(*m, "inaccurate"));
+  EXPECT_TRUE(row_has(*m, "inaccurate"));
   EXPECT_GT(m->samples, 0);
   const auto compared = compare(kernel("default", good), kernel("sloppy", wrong), p, config_);
   ASSERT_TRUE(compared.ok()) << compared.error().message;
@@ -200,7 +200,7 @@ TEST_F(KernelRun, AnOpMayRemarkOnARightResult) {
     ASSERT_TRUE(p.ok());
     const auto m = run(*entropy, *p, real_clock);
     ASSERT_TRUE(m.ok()) << m.error().message;
-    EXPECT_EQ(has_flag(*m, "clamped"), clamped) << shape;
+    EXPECT_EQ(row_has(*m, "clamped"), clamped) << shape;
   }
 }
 

@@ -36,7 +36,7 @@ Measurement process(double centre, std::int64_t calls, std::uint64_t seed) {
   return m;
 }
 
-bool has_flag(const Measurement& m, std::string_view flag) {
+bool is_flagged(const Measurement& m, std::string_view flag) {
   return std::find(m.flags.begin(), m.flags.end(), flag) != m.flags.end();
 }
 
@@ -54,7 +54,7 @@ TEST(Merge, TheProcessIsTheSamplingUnit) {
       << "seven medians: [min, max], whatever the 700 samples say";
   EXPECT_NEAR(row->seconds.ci_high, 1.06e-6, 1e-9);
   EXPECT_EQ(row->seconds.level, 0.95);
-  EXPECT_FALSE(has_flag(*row, "few_processes"));
+  EXPECT_FALSE(is_flagged(*row, "few_processes"));
   const auto split = std::find_if(row->flags.begin(), row->flags.end(),
                                   [](const std::string& flag) { return flag.starts_with("variance:"); });
   ASSERT_NE(split, row->flags.end());
@@ -64,7 +64,7 @@ TEST(Merge, TheProcessIsTheSamplingUnit) {
 TEST(Merge, FewProcessesArePooledAndFlagged) {
   const auto row = merge({process(1e-6, 1000, 1), process(1.05e-6, 1000, 2)});
   ASSERT_TRUE(row.ok());
-  EXPECT_TRUE(has_flag(*row, "few_processes"));
+  EXPECT_TRUE(is_flagged(*row, "few_processes"));
   EXPECT_GT(row->seconds.median, 0.99e-6);
   EXPECT_LT(row->seconds.median, 1.06e-6);
   EXPECT_LE(row->seconds.ci_low, 1.001e-6) << "two processes that differ make a wide interval";
@@ -96,7 +96,7 @@ TEST(Merge, TheWorstProcessSpeaksForTheRow) {
   EXPECT_EQ(row->stop_detail, "case_time");
   EXPECT_EQ(row->quality, Quality::noisy);
   EXPECT_FALSE(row->cache_verified);
-  EXPECT_TRUE(has_flag(*row, "correlated"));
+  EXPECT_TRUE(is_flagged(*row, "correlated"));
   EXPECT_EQ(row->oracle.max_error_share, 0.7);
 }
 

@@ -15,7 +15,7 @@ namespace {
 using testing::FakeClock;
 using testing::FakeSubject;
 
-bool has_flag(const Timing& timing, std::string_view flag) {
+bool timing_has(const Timing& timing, std::string_view flag) {
   return std::find(timing.flags.begin(), timing.flags.end(), flag) != timing.flags.end();
 }
 
@@ -69,7 +69,7 @@ TEST(Runner, TheBudgetOfTheCasePlansItsEnd) {
   ASSERT_TRUE(timing.ok());
   EXPECT_EQ(timing->stop_reason, StopReason::budget);
   EXPECT_EQ(timing->stop_detail, "case_time");
-  EXPECT_TRUE(has_flag(*timing, "low_n"));
+  EXPECT_TRUE(timing_has(*timing, "low_n"));
   EXPECT_LT(clock.now_seconds(), 1000 + 10.0);
 }
 
@@ -79,7 +79,7 @@ TEST(Runner, OneSampleIsTakenEvenIfItDoesNotFit) {
                            Config{.budget_seconds = 10, .clock = clock.clock()});
   ASSERT_TRUE(timing.ok());
   EXPECT_EQ(timing->samples, 1);
-  EXPECT_TRUE(has_flag(*timing, "too_few_samples"));
+  EXPECT_TRUE(timing_has(*timing, "too_few_samples"));
   EXPECT_EQ(timing->seconds.level, 0) << "one value says nothing about a median";
   EXPECT_EQ(timing->stop_reason, StopReason::budget);
 }
@@ -166,7 +166,7 @@ TEST(Runner, ShortCallsAreBatchedAndSaySo) {
   ASSERT_TRUE(timing.ok());
   EXPECT_NEAR(static_cast<double>(timing->calls_per_sample), 1000, 10);
   EXPECT_EQ(fake.counts->back(), timing->calls_per_sample);
-  EXPECT_TRUE(has_flag(*timing, "batch_percentiles"));
+  EXPECT_TRUE(timing_has(*timing, "batch_percentiles"));
   EXPECT_NEAR(timing->seconds.median, 1e-6, 1e-9) << "per call";
   EXPECT_NEAR(timing->raw.back().seconds, 1e-3, 1e-5) << "whole batch";
 }
@@ -177,7 +177,7 @@ TEST(Runner, LongCallsAreTimedOneByOneForTheirPercentiles) {
   const auto timing = time(fake.subject("long"), Config{.clock = clock.clock()});
   ASSERT_TRUE(timing.ok());
   EXPECT_EQ(timing->calls_per_sample, 1);
-  EXPECT_FALSE(has_flag(*timing, "batch_percentiles"));
+  EXPECT_FALSE(timing_has(*timing, "batch_percentiles"));
 }
 
 TEST(Runner, AResetRunsBeforeEverySampleOutsideItsTime) {
@@ -239,7 +239,7 @@ TEST(Runner, AWarmUpThatNeverSettlesIsCappedAndFlagged) {
   fake.drift = [](double now) { return 1 + 20 * (now - 1000); };  // slower and slower
   const auto timing = time(fake.subject("drifts"), Config{.clock = clock.clock()});
   ASSERT_TRUE(timing.ok());
-  EXPECT_TRUE(has_flag(*timing, "warmup_unsettled"));
+  EXPECT_TRUE(timing_has(*timing, "warmup_unsettled"));
 }
 
 TEST(Runner, CorrelatedSamplesKeepItSampling) {
@@ -258,7 +258,7 @@ TEST(Runner, TwoClockStatesAreTwoModes) {
   const auto timing = time(fake.subject("two"), Config{.clock = clock.clock()});
   ASSERT_TRUE(timing.ok());
   EXPECT_EQ(timing->modes.size(), 2u);
-  EXPECT_TRUE(has_flag(*timing, "multimodal"));
+  EXPECT_TRUE(timing_has(*timing, "multimodal"));
   EXPECT_EQ(timing->quality, Quality::unstable);
 }
 
@@ -272,7 +272,7 @@ TEST(Runner, RareSlowSamplesAreKeptAndCalledAHeavyTail) {
                         }};
   const auto timing = time(subject, Config{.clock = clock.clock()});
   ASSERT_TRUE(timing.ok());
-  EXPECT_TRUE(has_flag(*timing, "heavy_tail"));
+  EXPECT_TRUE(timing_has(*timing, "heavy_tail"));
   EXPECT_GT(timing->seconds.max, 4e-3);
   EXPECT_EQ(timing->quality, Quality::stable);
 }

@@ -167,8 +167,6 @@ TEST(BreakEven, ReuseIsCountedAgainstTheResidentCall) {
 
 // By the model.
 
-Model reference() { return Model(desk(), {}, device(), {}); }
-
 Sizes along(std::string op, std::string dim, double from, double to) {
   Sizes s;
   s.op = std::move(op);

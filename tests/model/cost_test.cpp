@@ -7,8 +7,6 @@
 namespace fulcrum::model::test {
 namespace {
 
-Model reference() { return Model(desk(), {}, device(), {}); }
-
 TEST(Link, IsLinearInBytesBetweenKnotsAndKeepsItsRateBeyondThem) {
   const std::vector<std::pair<std::int64_t, Quantity>> table{
       {1000, rate(10)}, {3000, rate(20)}, {7000, rate(60)}};

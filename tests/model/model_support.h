@@ -159,4 +159,6 @@ inline const Term* term(const Prediction& p, std::string_view name) {
   return nullptr;
 }
 
+inline Model reference() { return Model(desk(), {}, device(), {}); }
+
 }  // namespace fulcrum::model::test

@@ -17,8 +17,6 @@ PlanItem item(std::string name, std::string op, const char* shape, double share)
   return i;
 }
 
-Model reference() { return Model(desk(), {}, device(), {}); }
-
 PlanInput two_items() {
   PlanInput input;
   input.title = "test";

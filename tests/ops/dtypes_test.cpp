@@ -19,7 +19,7 @@ using test::shape_of;
 
 enum Slots { kA, kB, kBias, kC };
 
-Problem make(std::string_view op, std::string_view shape, const Problem::Options& options = {}) {
+Problem problem_of(std::string_view op, std::string_view shape, const Problem::Options& options = {}) {
   auto problem = Problem::make(op_of(op), shape_of(shape), options);
   FULCRUM_ASSERT(problem.ok());
   return std::move(problem).value();
@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(Types, SixteenBits, ::testing::Values(DType::f16, DType
                          [](const auto& info) { return std::string(to_string(info.param)); });
 
 TEST_P(SixteenBits, BuffersHaveTwoBytesAnElementAndTheBiasFour) {
-  Problem problem = make("matmul", shape("M=3,N=5,K=7"), {.optional_inputs = true});
+  Problem problem = problem_of("matmul", shape("M=3,N=5,K=7"), {.optional_inputs = true});
   EXPECT_EQ(problem.buffer(kA).size(), 2 * 3 * 7);
   EXPECT_EQ(problem.buffer(kB).size(), 2 * 7 * 5);
   EXPECT_EQ(problem.buffer(kBias).size(), 4 * 5);
@@ -86,8 +86,8 @@ TEST_P(SixteenBits, BuffersHaveTwoBytesAnElementAndTheBiasFour) {
 }
 
 TEST_P(SixteenBits, InputsAreTheDrawnOnesRoundedOnce) {
-  Problem problem = make("matmul", shape("M=3,N=5,K=7"));
-  Problem wide = make("matmul", "M=3,N=5,K=7");
+  Problem problem = problem_of("matmul", shape("M=3,N=5,K=7"));
+  Problem wide = problem_of("matmul", "M=3,N=5,K=7");
   for (std::int64_t i = 0; i < 21; ++i) {
     const float drawn = read(wide, kA, i);
     const float expected =
@@ -97,7 +97,7 @@ TEST_P(SixteenBits, InputsAreTheDrawnOnesRoundedOnce) {
 }
 
 TEST_P(SixteenBits, AProductRoundedOncePasses) {
-  Problem problem = make("matmul", shape("M=17,N=23,K=64"));
+  Problem problem = problem_of("matmul", shape("M=17,N=23,K=64"));
   multiply(problem);
   const Oracle oracle = problem.check(GetParam() == DType::f16 ? "fp16" : "bf16");
   EXPECT_TRUE(oracle.passed) << oracle.detail;
@@ -105,7 +105,7 @@ TEST_P(SixteenBits, AProductRoundedOncePasses) {
 }
 
 TEST_P(SixteenBits, AnOutputTwoStepsOffIsFound) {
-  Problem problem = make("matmul", shape("M=4,N=4,K=1"));
+  Problem problem = problem_of("matmul", shape("M=4,N=4,K=1"));
   multiply(problem);
   auto* bits = reinterpret_cast<std::uint16_t*>(problem.buffer(kC).data());
   bits[5] += 2;
@@ -115,7 +115,7 @@ TEST_P(SixteenBits, AnOutputTwoStepsOffIsFound) {
 }
 
 TEST_P(SixteenBits, InputsOfTheCallerAreTheTruthOnceAdopted) {
-  Problem problem = make("matmul", shape("M=4,N=4,K=3"));
+  Problem problem = problem_of("matmul", shape("M=4,N=4,K=3"));
   ASSERT_TRUE(fill_inputs(problem, {{"A", "constant 2"}, {"B", "index"}}).ok());
   multiply(problem);
   EXPECT_EQ(read(problem, kC, 1), 2 * (1 + 5 + 9));
@@ -160,7 +160,7 @@ TEST(Types, AnOpWithoutF32TakesItsFirstTypeWhereNoneIsNamed) {
 /// One key: O is V, in every type exactly.
 TEST(Types, ABfloatMayBeOffEightTimesWhatAHalfMay) {
   const auto passes = [](std::string_view dtype, float error) {
-    Problem problem = make("attention", fmt::format("Sq=1,Skv=1,D=1,dtype={}", dtype));
+    Problem problem = problem_of("attention", fmt::format("Sq=1,Skv=1,D=1,dtype={}", dtype));
     EXPECT_TRUE(fill_inputs(problem, {{"V", "constant 1"}}).ok());
     write(problem, 3, 0, 1 + error);
     return problem.check(dtype == "f16" ? "fp16" : "bf16").passed;
@@ -191,7 +191,7 @@ TEST(Types, OverlapsAreCountedInBytesOfTheType) {
 }
 
 TEST(Precision, Tf32IsFoundUnlessItIsSaid) {
-  Problem problem = make("matmul", "M=33,N=65,K=100");
+  Problem problem = problem_of("matmul", "M=33,N=65,K=100");
   multiply(problem, to_tf32);
   EXPECT_FALSE(problem.check().passed);
   const Oracle oracle = problem.check("tf32");
@@ -199,7 +199,7 @@ TEST(Precision, Tf32IsFoundUnlessItIsSaid) {
 }
 
 TEST(Precision, InputsRoundedMoreThanSaidAreFound) {
-  Problem problem = make("matmul", "M=33,N=65,K=1");
+  Problem problem = problem_of("matmul", "M=33,N=65,K=1");
   multiply(problem, to_bf16);
   EXPECT_FALSE(problem.check("tf32").passed);
   EXPECT_FALSE(problem.check("fp16").passed);
@@ -207,7 +207,7 @@ TEST(Precision, InputsRoundedMoreThanSaidAreFound) {
 }
 
 TEST(Precision, SixteenBitOperandsAreNotRoundedFurtherByTheirOwnPrecision) {
-  Problem problem = make("batched_matmul", "B=1,M=9,N=9,K=1,dtype=bf16");
+  Problem problem = problem_of("batched_matmul", "B=1,M=9,N=9,K=1,dtype=bf16");
   const auto product = [&](std::int64_t i, std::int64_t j) {
     return read(problem, kA, i) * read(problem, kB, j);
   };

@@ -11,15 +11,16 @@
 
 #include "ops/support/tape_truth.h"
 #include "support/instances.h"
+#include "support/special_values.h"
 
 namespace fulcrum::ops {
 namespace {
 
+using test::kInf;
+using test::kNan;
+
 using test::op_of;
 using test::shape_of;
-
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 Tape tape_of_steps(int leaves, int temporaries, const std::vector<TapeStep>& steps) {
   Tape tape;

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "support/instances.h"
+#include "support/special_values.h"
 
 namespace fulcrum::test {
 namespace {
@@ -17,12 +18,11 @@ namespace {
 using ops::EdgeLists;
 using Graph = std::shared_ptr<const ops::SpreadingGraph>;
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Rule {
   std::int64_t hops = 1;
-  double lambda = 1, theta = 0, cap = kInf;
+  double lambda = 1, theta = 0, cap = kInfinity;
   bool include_source = false;
 };
 

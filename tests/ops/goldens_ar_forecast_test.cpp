@@ -4,12 +4,10 @@
 // Results of ar_forecast that are known by heart, and its bits, which are those of the plain chain on every kernel
 // and instruction set.
 #include "support/known_results.h"
+#include "support/special_values.h"
 
 namespace fulcrum::test {
 namespace {
-
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 TEST(ArForecastGoldens, FibonacciNumbers) {
   expect_known({"ar_forecast", "S=1,H=2,p=2,T=5", {{1, 1}, {1, 1}}, {{2, {2, 3, 5, 8, 13}}}, 0});

@@ -8,13 +8,12 @@
 #include <cmath>
 
 #include "support/instances.h"
+#include "support/special_values.h"
 
 namespace fulcrum::test {
 namespace {
 
 enum Pointer { kQ, kK, kV, kO, kLse };
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 std::span<std::uint16_t> halves(ops::Problem& problem, int slot) {
   const auto bytes = problem.buffer(slot);
@@ -29,7 +28,7 @@ void set_halves(ops::Problem& problem, int slot, const std::vector<float>& value
 
 /// Runs body(kernel) for each kernel on each instruction set it follows.
 template <class Body>
-void on_every_kernel(const Body& body) {
+void on_attention_kernels(const Body& body) {
   int ran = 0;
   for (const backends::Kernel& kernel : host_kernels("attention")) {
     for (const std::string& isa : isas_of(kernel)) {
@@ -45,7 +44,7 @@ void on_every_kernel(const Body& body) {
 /// O on every kernel; NaN means NaN, all else is exact once rounded to f16.
 void expect(std::string_view shape, const std::vector<float>& q, const std::vector<float>& k,
             const std::vector<float>& v, const std::vector<float>& expected) {
-  on_every_kernel([&](const backends::Kernel& kernel) {
+  on_attention_kernels([&](const backends::Kernel& kernel) {
     auto problem = ops::Problem::make(op_of("attention"), shape_of(shape));
     ASSERT_TRUE(problem.ok()) << problem.error().message;
     set_halves(*problem, kQ, q);
@@ -113,7 +112,7 @@ TEST(Attention, GivesNanToWholeRowsThatSeeSomethingNotFinite) {
 
 TEST(Attention, WritesTheLogarithmOfTheSumWhenAskedTo) {
   for (const char* shape : {"B=2,H=3,Sq=37,Skv=70,D=20,causal=yes", "H=2,Sq=33,Skv=129,D=64,layout=bshd"}) {
-    on_every_kernel([&](const backends::Kernel& kernel) {
+    on_attention_kernels([&](const backends::Kernel& kernel) {
       auto problem = ops::Problem::make(op_of("attention"), shape_of(shape), {.optional_inputs = true});
       ASSERT_TRUE(problem.ok());
       ASSERT_TRUE(run(kernel, *problem));
@@ -127,7 +126,7 @@ TEST(Attention, WritesTheLogarithmOfTheSumWhenAskedTo) {
 }
 
 TEST(Attention, OfEqualScoresHasTheLogarithmOfTheirNumber) {
-  on_every_kernel([&](const backends::Kernel& kernel) {
+  on_attention_kernels([&](const backends::Kernel& kernel) {
     auto problem =
         ops::Problem::make(op_of("attention"), shape_of("Sq=1,Skv=100,D=3"), {.optional_inputs = true});
     ASSERT_TRUE(problem.ok());

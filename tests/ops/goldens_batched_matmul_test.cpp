@@ -3,12 +3,10 @@
 //
 // Results of batched_matmul that are known by heart, and the promise that an entry does not know its neighbours.
 #include "support/known_results.h"
+#include "support/special_values.h"
 
 namespace fulcrum::test {
 namespace {
-
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 const std::vector<float> kTwoLeft = {1, 2, 3, 4, 0, 1, 1, 0};
 const std::vector<double> kTwoProducts = {19, 22, 43, 50, 7, 8, 5, 6};

@@ -3,13 +3,12 @@
 //
 // Results of conv2d_channels that are known by heart, on every kernel and instruction set of this machine.
 #include "support/known_results.h"
+#include "support/special_values.h"
 
 namespace fulcrum::test {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kSobel[] = {-1, 0, 1, -2, 0, 2, -1, 0, 1};
+constexpr float kTaps[] = {-1, 0, 1, -2, 0, 2, -1, 0, 1};
 
 /// `channels` images of size x size whose pixels are their columns.
 std::vector<float> column_ramp(int channels, int size) {
@@ -32,7 +31,7 @@ TEST(Conv2dChannelsGoldens, OneChannelOfAColumnRampUnderSobel) {
   ASSERT_EQ(total, 260610);
   expect_known({"conv2d_channels",
                 "N=1,Cin=1,h=256,w=256,Cout=1,kh=3,kw=3,pad_y=1,pad_x=1",
-                {column_ramp(1, 256), std::vector<float>(kSobel, kSobel + 9)},
+                {column_ramp(1, 256), std::vector<float>(kTaps, kTaps + 9)},
                 {{2, expected}},
                 0});
 }
@@ -78,7 +77,7 @@ TEST(Conv2dChannelsGoldens, ScaledSobelKernelsOverThreeRamps) {
   std::vector<float> k;
   for (int o = 1; o <= 2; ++o) {
     for (int c = 1; c <= 3; ++c) {
-      for (const float tap : kSobel) k.push_back(static_cast<float>(o * c) * tap);
+      for (const float tap : kTaps) k.push_back(static_cast<float>(o * c) * tap);
     }
   }
   const KnownResult known{"conv2d_channels",

@@ -9,26 +9,24 @@
 #include <cmath>
 
 #include "support/instances.h"
+#include "support/special_values.h"
 
 namespace fulcrum::test {
 namespace {
-
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 std::span<std::int32_t> ids(ops::Problem& problem) {
   const auto bytes = problem.buffer(3);
   return {reinterpret_cast<std::int32_t*>(bytes.data()), bytes.size() / sizeof(std::int32_t)};
 }
 
-struct Golden {
+struct TopkGolden {
   std::string_view shape;
   std::vector<float> q, t;
   std::vector<std::int32_t> ids;
   std::vector<float> scores;  // NaN means NaN
 };
 
-void expect_golden(const Golden& golden, const backends::Kernel& kernel) {
+void expect_topk(const TopkGolden& golden, const backends::Kernel& kernel) {
   auto problem = ops::Problem::make(op_of("cosine_topk"), shape_of(golden.shape));
   ASSERT_TRUE(problem.ok()) << problem.error().message;
   set(*problem, 0, golden.q);
@@ -50,13 +48,13 @@ void expect_golden(const Golden& golden, const backends::Kernel& kernel) {
   }
 }
 
-void expect_on_every_kernel(const Golden& golden) {
+void expect_on_every_kernel(const TopkGolden& golden) {
   int ran = 0;
   for (const backends::Kernel& kernel : host_kernels("cosine_topk")) {
     for (const std::string& isa : isas_of(kernel)) {
       SCOPED_TRACE(fmt::format("{} {} {}", kernel.name(), isa, golden.shape));
       const ForcedIsa forced(isa);
-      expect_golden(golden, kernel);
+      expect_topk(golden, kernel);
       ++ran;
     }
   }

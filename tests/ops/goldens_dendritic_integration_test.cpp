@@ -3,12 +3,11 @@
 //
 // Results of dendritic_integration that are known by heart, on every kernel and instruction set of this machine.
 #include "support/known_results.h"
+#include "support/special_values.h"
 
 namespace fulcrum::test {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr const char* kTypes[] = {"sigmoid", "nmda", "active_bp", "multiplicative"};
 
 /// One dendrite without synapses a neuron: x is half the state.

@@ -3,12 +3,10 @@
 //
 // Results of leaky_relu, elu, clip, swish, gelu and log_softmax that are known by heart, and the parameters they refuse.
 #include "support/known_results.h"
+#include "support/special_values.h"
 
 namespace fulcrum::test {
 namespace {
-
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 const std::vector<float> kX = {-100, -3, -1, 0, 1, 3, kNan, -kInf, kInf};
 

@@ -60,7 +60,7 @@ Found search(const backends::Kernel& kernel, const Index& index, std::vector<flo
 }
 
 template <class Body>
-void on_every_kernel(const Body& body) {
+void on_search_kernels(const Body& body) {
   for (const backends::Kernel& kernel : host_kernels("hnsw_search")) {
     for (const std::string& isa : isas_of(kernel)) {
       SCOPED_TRACE(kernel.name() + " " + isa);
@@ -78,7 +78,7 @@ std::vector<float> line_of(int points) {
 
 TEST(HnswGoldens, PointsOnALine) {
   const Index index = index_of(line_of(8), 1, HnswMetric::l2sq);
-  on_every_kernel([&](const backends::Kernel& kernel) {
+  on_search_kernels([&](const backends::Kernel& kernel) {
     for (const std::int64_t ef : {0, 1, 8, 4096}) {
       const Found near = search(kernel, index, {2.2f}, 3, ef);
       EXPECT_EQ(near.ids, (std::vector<std::int32_t>{2, 3, 1}));
@@ -95,7 +95,7 @@ TEST(HnswGoldens, PointsOnALine) {
 TEST(HnswGoldens, InnerProductAndCosine) {
   const std::vector<float> rows = {1, 0, 0, 1, 2, 0, -1, 0, 0, 0};
   const Index product = index_of(rows, 2, HnswMetric::ip), cosine = index_of(rows, 2, HnswMetric::cosine);
-  on_every_kernel([&](const backends::Kernel& kernel) {
+  on_search_kernels([&](const backends::Kernel& kernel) {
     const Found near = search(kernel, product, {3, 0}, 5, 16);
     EXPECT_EQ(near.ids, (std::vector<std::int32_t>{2, 0, 1, 4, 3}));
     EXPECT_EQ(near.distances, (std::vector<float>{-6, -3, 0, 0, 3}));
@@ -119,7 +119,7 @@ TEST(HnswGoldens, KeepingAsManyAsThereAreFindsThemAll) {
       for (std::size_t i = 0; i < query.size(); ++i) query[i] = ops::random_normal(8, i);
       const Index index = index_of(rows, d, HnswMetric::l2sq);
       const Found expected = search(*exact, index, query, std::min<std::int64_t>(n, 10), 0);
-      on_every_kernel([&](const backends::Kernel& kernel) {
+      on_search_kernels([&](const backends::Kernel& kernel) {
         const Found found = search(kernel, index, query, std::min<std::int64_t>(n, 10), 64);
         EXPECT_EQ(found.ids, expected.ids) << "N=" << n << " D=" << d;
       });
@@ -129,7 +129,7 @@ TEST(HnswGoldens, KeepingAsManyAsThereAreFindsThemAll) {
 
 TEST(HnswGoldens, EqualVectorsComeInTheOrderOfTheirIds) {
   const Index index = index_of(std::vector<float>(40 * 3, 0.5f), 3, HnswMetric::l2sq);
-  on_every_kernel([&](const backends::Kernel& kernel) {
+  on_search_kernels([&](const backends::Kernel& kernel) {
     const Found found = search(kernel, index, {0.5f, 0.5f, 0.5f}, 40, 64);
     std::vector<std::int32_t> expected(40);
     std::iota(expected.begin(), expected.end(), 0);

@@ -3,12 +3,11 @@
 //
 // Results of lstm_cell that are known by heart, on every kernel and instruction set of this machine.
 #include "support/known_results.h"
+#include "support/special_values.h"
 
 namespace fulcrum::test {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr int kNextH = 6;
 constexpr int kNextC = 7;
 

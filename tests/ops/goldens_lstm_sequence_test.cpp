@@ -6,11 +6,11 @@
 #include <fulcrum/ops/lstm_cell.h>
 
 #include "support/known_results.h"
+#include "support/special_values.h"
 
 namespace fulcrum::test {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr int kAll = 6;
 constexpr int kLastC = 7;
 

@@ -7,12 +7,10 @@
 #include <cmath>
 
 #include "support/instances.h"
+#include "support/special_values.h"
 
 namespace fulcrum::test {
 namespace {
-
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 struct Golden {
   std::string_view op, shape;

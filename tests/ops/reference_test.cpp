@@ -10,16 +10,18 @@
 #include <cmath>
 
 #include "support/instances.h"
+#include "support/special_values.h"
 
 namespace fulcrum::ops {
 namespace {
+
+using test::kInf;
+using test::kNan;
 
 using test::op_of;
 using test::shape_of;
 
 constexpr double kU = 0x1p-24;
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 /// Truths of all outputs of the last pointer slot.
 std::vector<Truth> truths(std::string_view name, std::string_view shape,

@@ -5,17 +5,25 @@
 #pragma once
 
 #include <cmath>
-#include <limits>
+#include <cstring>
 
 #include "support/instances.h"
+#include "support/special_values.h"
 
 namespace fulcrum::test {
 
-inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+inline const std::vector<float> kSobel = {-1, 0, 1, -2, 0, 2, -1, 0, 1};
 
 inline std::vector<float> values(ops::Problem& problem, int slot) {
   const auto all = floats(problem, slot);
   return {all.begin(), all.end()};
+}
+
+/// The count of values outside the range, an output of the entropy ops.
+inline std::int64_t clamped(ops::Problem& problem, int slot) {
+  std::int64_t count = 0;
+  std::memcpy(&count, problem.buffer(slot).data(), sizeof(count));
+  return count;
 }
 
 inline std::vector<int> labels(ops::Problem& problem, int slot) {

@@ -63,7 +63,8 @@ struct Timeline {
     double waves = 0;                               // blocks over what the device holds at once
     bool persistent = false;  // one grid that fills the device and loops inside, or one block an SM by design
     bool tensor = false;      // named like a library's tensor-core kernel
-    double dram_share = -1, sm_share = -1, tensor_share = -1, warps_share = -1;  // T1; -1: not known
+    // T1; -1: not known. sm_share: of sm_throughput, the busiest pipe.
+    double dram_share = -1, sm_share = -1, tensor_share = -1, warps_share = -1;
     int counter_samples = 0;
   };
   std::vector<Kernel> kernels;  // longest sum first

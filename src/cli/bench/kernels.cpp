@@ -29,7 +29,7 @@ double now_seconds() {
 
 class KernelRun {
  public:
-  KernelRun(const Options& options, std::string format, Context& context, Plan plan, Journal journal)
+  KernelRun(const Options& options, std::string format, Context& context, BenchPlan plan, Journal journal)
       : options_(options),
         format_(std::move(format)),
         context_(context),
@@ -284,7 +284,7 @@ class KernelRun {
   const Options& options_;
   std::string format_;
   Context& context_;
-  Plan plan_;
+  BenchPlan plan_;
   Journal journal_;
   measure::Config config_;
   report::BenchDocument document_;
@@ -295,7 +295,7 @@ class KernelRun {
 }  // namespace
 
 Result<Exit> bench_kernels(Request request, Context& context) {
-  FULCRUM_TRY(Plan plan, make_plan(request.options));
+  FULCRUM_TRY(BenchPlan plan, make_plan(request.options));
   if (request.options.has("ledger") && std::none_of(plan.groups.begin(), plan.groups.end(),
                                                     [](const Group& g) { return any_gpu(g.kernels); })) {
     return Error{Code::usage, "--ledger splits a GPU call into its phases, and no GPU kernel is chosen",

@@ -55,7 +55,7 @@ Status check_variants(const Options& options) {
 }
 
 /// `plan` takes note of a backend that was named beside others and cannot run here.
-Result<std::vector<Kernel>> chosen_kernels(const Options& options, const ops::Op& op, Plan& plan) {
+Result<std::vector<Kernel>> chosen_kernels(const Options& options, const ops::Op& op, BenchPlan& plan) {
   std::vector<std::string> backend_list = options.list("backend");
   const std::vector<std::string> variants = options.list("variant");
   std::vector<Kernel> list;
@@ -195,7 +195,7 @@ void settle_baseline(Group& group, const std::vector<Kernel>& asked) {
 }
 
 /// Leaves the peers that take the shape and have a rival, and measures those as rows of their own too.
-void settle_peers(Plan& plan, Group& group, const Args& args) {
+void settle_peers(BenchPlan& plan, Group& group, const Args& args) {
   std::erase_if(group.peers,
                 [&](const Kernel& peer) { return !peer.supports(args) || rivals(group, peer).empty(); });
   if (group.peers.empty()) {
@@ -212,7 +212,7 @@ void settle_peers(Plan& plan, Group& group, const Args& args) {
 }
 
 /// Adds a group, leaving out the kernels that do not take the shape.
-Status add_group(Plan& plan, Group group, bool with_peers) {
+Status add_group(BenchPlan& plan, Group group, bool with_peers) {
   FULCRUM_TRY(const Args args, ops::resolve(*group.op, group.shape));
   const auto has_dtype = [&](const Kernel& kernel) {
     return backends::takes_dtype(kernel, *group.op, group.shape.dtype);
@@ -248,7 +248,7 @@ Status add_group(Plan& plan, Group group, bool with_peers) {
   return {};
 }
 
-Status plan_op(Plan& plan, const Options& options, const ops::Op& op) {
+Status plan_op(BenchPlan& plan, const Options& options, const ops::Op& op) {
   FULCRUM_TRY(const std::vector<Shape> shapes, chosen_shapes(options, op));
   Group like;
   FULCRUM_TRY(like.inputs, chosen_inputs(options, op));
@@ -267,8 +267,8 @@ Result<ops::InputTexts> chosen_inputs(const Options& options, const ops::Op& op)
   return inputs;
 }
 
-Status plan_shapes(Plan& plan, const Options& options, const ops::Op& op, const std::vector<Shape>& shapes,
-                   const Group& like) {
+Status plan_shapes(BenchPlan& plan, const Options& options, const ops::Op& op,
+                   const std::vector<Shape>& shapes, const Group& like) {
   FULCRUM_TRY(std::vector<Kernel> kernels, chosen_kernels(options, op, plan));
   FULCRUM_TRY(const std::vector<Kernel> peers, chosen_peers(options, op));
   if (vs_peers(options) && !options.has("backend")) leave_own_kernels(kernels);
@@ -317,7 +317,7 @@ std::vector<Kernel> compared(const Group& group) {
   return list;
 }
 
-std::size_t Plan::cases() const {
+std::size_t BenchPlan::cases() const {
   std::size_t count = 0;
   for (const Group& group : groups)
     count += group.kernels.size() + compared(group).size() + group.peers.size();
@@ -401,7 +401,7 @@ measure::Config config_of(const Options& options, Context& context) {
   return config;
 }
 
-Result<Plan> make_plan(const Options& options) {
+Result<BenchPlan> make_plan(const Options& options) {
   FULCRUM_CHECK(backends::check_environment());
   std::vector<const ops::Op*> chosen;
   if (!asks_for_suite(options)) {
@@ -411,7 +411,7 @@ Result<Plan> make_plan(const Options& options) {
   }
   if (needs_peers(options)) FULCRUM_CHECK(backends::load(backends::kPeers));
   FULCRUM_CHECK(check_variants(options));
-  Plan plan;
+  BenchPlan plan;
   if (asks_for_suite(options)) FULCRUM_CHECK(plan_suite(plan, options));
   for (const ops::Op* op : chosen) FULCRUM_CHECK(plan_op(plan, options, *op));
   if (!plan.groups.empty()) return plan;

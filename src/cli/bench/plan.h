@@ -45,18 +45,18 @@ std::vector<backends::Kernel> rivals(const Group& group, const backends::Kernel&
 /// The kernels that are compared with the baseline.
 std::vector<backends::Kernel> compared(const Group& group);
 
-struct Plan {
+struct BenchPlan {
   std::vector<Group> groups;
   std::vector<report::NotMeasured> not_measured;  // kernels that do not take their shape
   std::shared_ptr<const Suite> suite;             // --suite with a file; roles point into it
   std::size_t cases() const;
 };
 
-Result<Plan> make_plan(const Options& options);
+Result<BenchPlan> make_plan(const Options& options);
 
 /// Adds the op on these shapes, in every regime and cache state asked for; inputs and roles are those of `like`.
-Status plan_shapes(Plan& plan, const Options& options, const ops::Op& op, const std::vector<Shape>& shapes,
-                   const Group& like);
+Status plan_shapes(BenchPlan& plan, const Options& options, const ops::Op& op,
+                   const std::vector<Shape>& shapes, const Group& like);
 
 /// Described inputs from --input.
 Result<ops::InputTexts> chosen_inputs(const Options& options, const ops::Op& op);

@@ -26,12 +26,12 @@ Error in_row(const Suite& suite, const SuiteRow& row, Error error) {
   return error;
 }
 
-void skip(Plan& plan, const SuiteRow& row, std::string reason) {
+void skip(BenchPlan& plan, const SuiteRow& row, std::string reason) {
   plan.not_measured.push_back(
       {fmt::format("{}/{}", plan.suite->name, row.name), std::move(reason), "", Code::unsupported});
 }
 
-Status plan_shape(Plan& plan, const Options& options, const ops::Op& op, const std::string& text,
+Status plan_shape(BenchPlan& plan, const Options& options, const ops::Op& op, const std::string& text,
                   Group like) {
   const Role role = like.roles.at(0);
   Result<Shape> shape = checked_shape(op, text);
@@ -47,7 +47,7 @@ Status plan_shape(Plan& plan, const Options& options, const ops::Op& op, const s
   return {};
 }
 
-Status plan_row(Plan& plan, const Options& options, const SuiteRow& row) {
+Status plan_row(BenchPlan& plan, const Options& options, const SuiteRow& row) {
   if (row.op.empty()) {
     skip(plan, row, "code of the host, no op");
     return {};
@@ -101,7 +101,7 @@ bool asks_for_suite(const Options& options) {
   return is_suite_path(name) || std::find(shipped.begin(), shipped.end(), name) != shipped.end();
 }
 
-Status plan_suite(Plan& plan, const Options& options) {
+Status plan_suite(BenchPlan& plan, const Options& options) {
   for (const char* other : {"shape", "input"}) {
     if (options.has(other))
       return Error{Code::usage, fmt::format("the rows of a suite bring their own --{}", other),
@@ -133,7 +133,7 @@ const Measurement* SuiteLine::best(Regime regime) const {
   return fastest;
 }
 
-std::vector<SuiteLine> suite_lines(const Plan& plan, const std::vector<SuiteResult>& results) {
+std::vector<SuiteLine> suite_lines(const BenchPlan& plan, const std::vector<SuiteResult>& results) {
   std::vector<SuiteLine> lines;
   for (const SuiteRow& row : plan.suite->rows) {
     SuiteLine line{&row, {}};

@@ -12,7 +12,7 @@ namespace fulcrum::cli {
 /// --suite names a suite, shipped or the user's, and not a set of ops.
 bool asks_for_suite(const Options& options);
 /// Adds the rows, and with --scaling the sizes of their sweeps. A row that cannot be measured here is reported.
-Status plan_suite(Plan& plan, const Options& options);
+Status plan_suite(BenchPlan& plan, const Options& options);
 
 /// One result and the group it was measured for.
 struct SuiteResult {
@@ -29,7 +29,7 @@ struct SuiteLine {
   const Measurement* best(Regime regime) const;
 };
 /// Lines in the order of the suite; rows of it that were not asked for are left out.
-std::vector<SuiteLine> suite_lines(const Plan& plan, const std::vector<SuiteResult>& results);
+std::vector<SuiteLine> suite_lines(const BenchPlan& plan, const std::vector<SuiteResult>& results);
 
 /// PRISM-AI's warnings about one measurement: SLOW, HIGH VARIANCE, OUTLIERS.
 enum class Warning : std::uint8_t { slow, high_variance, outliers };
@@ -54,7 +54,7 @@ std::string suite_csv(const Suite& suite, const report::BenchDocument& document,
 /// --format markdown: what stands above the table of all measurements.
 std::string suite_markdown(const Suite& suite, const std::vector<SuiteLine>& lines);
 
-Json suite_json(const Plan& plan, const std::vector<SuiteLine>& lines,
+Json suite_json(const BenchPlan& plan, const std::vector<SuiteLine>& lines,
                 const std::vector<Measurement>& results);
 
 }  // namespace fulcrum::cli

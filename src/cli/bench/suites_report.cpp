@@ -144,7 +144,7 @@ std::string claims_text(const Suite& suite, const std::vector<SuiteLine>& lines,
          "\n" + table_text(std::move(table), context);
 }
 
-Json suite_json(const Plan& plan, const std::vector<SuiteLine>& lines,
+Json suite_json(const BenchPlan& plan, const std::vector<SuiteLine>& lines,
                 const std::vector<Measurement>& results) {
   const Suite& suite = *plan.suite;
   Json json{{"name", suite.name}, {"system", suite.system}, {"summary", suite.summary}};

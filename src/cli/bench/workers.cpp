@@ -112,7 +112,7 @@ static void start_tracing(const Options& options) {
 
 static Result<Measurement> one_case(const Options& options, Context& context) {
   if (options.has("instrumented")) start_tracing(options);
-  FULCRUM_TRY(const Plan plan, make_plan(options));
+  FULCRUM_TRY(const BenchPlan plan, make_plan(options));
   const Group& group = plan.groups[0];
   FULCRUM_TRY(ops::Problem problem, problem_of(group));
   measure::Config config = config_of(options, context);

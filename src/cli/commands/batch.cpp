@@ -69,7 +69,7 @@ Json side_json(const Point* best, const Prediction Point::*side) {
   return Json{{"batch", best->batch}, {"prediction", to_json(best->*side)}};
 }
 
-Result<Exit> run(const Options& options, Context& context) {
+Result<Exit> run_batch(const Options& options, Context& context) {
   FULCRUM_TRY(const ops::Op* op, ops::find(options.positionals().front()));
   FULCRUM_TRY(const double limit, parse_latency(options.text("latency")));
   std::string text = options.has("shape") ? options.text("shape") : "";
@@ -146,7 +146,7 @@ Command batch() {
       .examples = {{"fulcrum batch lstm_cell --latency 5ms", "how many sequences to step at once"},
                    {"fulcrum batch cosine_topk --shape Q=1,N=100000,D=768,k=10 --dim Q --latency 20ms",
                     "queries at once"}},
-      .run = run,
+      .run = run_batch,
   };
   const Option own[] = {{.name = "latency",
                          .value = "TIME",

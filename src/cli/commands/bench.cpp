@@ -75,7 +75,7 @@ Result<Exit> measure_what_was_recorded(const Options& options, Context& context,
   return measure_what_was_asked({recorded, options.text("format"), std::move(journal)}, context);
 }
 
-Result<Exit> run(const Options& options, Context& context) {
+Result<Exit> run_bench(const Options& options, Context& context) {
   if (options.has("worker")) return work(options, context);
   FULCRUM_CHECK(check_formats(options, context));
   if (options.has("self-test")) return bench_self_test(options, context);
@@ -264,7 +264,7 @@ Command bench() {
                    {"fulcrum bench -- ./old input.txt -- ./new input.txt", "two commands, interleaved"},
                    {"fulcrum bench --parameter-scan threads 1 8 -- ./program --threads {threads}",
                     "one command over a range"}},
-      .run = run,
+      .run = run_bench,
   };
 }
 

@@ -105,7 +105,7 @@ Status sweep(const Asked& asked, Stock& stock, const Target* target, const Optio
   return {};
 }
 
-Result<Exit> run(const Options& options, Context& context) {
+Result<Exit> run_breakeven(const Options& options, Context& context) {
   FULCRUM_TRY(const Asked asked, asked_of(options));
   FULCRUM_TRY(Stock stock, Stock::open(context));
   FULCRUM_TRY(const std::vector<Target> targets, chosen_targets(options, stock));
@@ -148,7 +148,7 @@ Command breakeven() {
                    {"fulcrum breakeven matmul --gpu l4", "square products on another device"},
                    {"fulcrum breakeven cosine_topk --shape Q=1,N=1024,D=768,k=1 --dim N",
                     "along the store's size"}},
-      .run = run,
+      .run = run_breakeven,
   };
   const Option own[] = {
       {.name = "shape",

@@ -93,7 +93,7 @@ Result<Exit> show(const executor::Executor& executor, const std::vector<std::str
   return Exit::ok;
 }
 
-Result<Exit> run(const Options& options, Context& context) {
+Result<Exit> run_calibrate(const Options& options, Context& context) {
   FULCRUM_CHECK(backends::check_environment());
   FULCRUM_CHECK(data_folder());  // before the seconds of measuring, not after them
   FULCRUM_TRY(const executor::Executor executor, executor::Executor::make());
@@ -137,7 +137,7 @@ Command calibrate() {
                    .above = true}},
       .examples = {{"fulcrum calibrate", "all ops"},
                    {"fulcrum calibrate matmul --budget 5", "one op, more thoroughly"}},
-      .run = run,
+      .run = run_calibrate,
   };
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 Names shells() { return {"bash", "zsh", "fish"}; }
 
-Result<Exit> run(const Options& options, Context& context) {
+Result<Exit> run_completion(const Options& options, Context& context) {
   const std::string& shell = options.positionals()[0];
   if (shell == "words") {  // what the scripts call
     const auto& typed = options.user_commands();
@@ -50,7 +50,7 @@ Command completion() {
       .user_command_hidden = true,
       .examples = {{"eval \"$(fulcrum completion bash)\"", "in ~/.bashrc"},
                    {"fulcrum completion fish > ~/.config/fish/completions/fulcrum.fish", "for fish"}},
-      .run = run,
+      .run = run_completion,
   };
 }
 

@@ -241,7 +241,7 @@ void show(const Findings& findings, Context& context) {
   }
 }
 
-Result<Exit> run(const Options&, Context& context) {
+Result<Exit> run_doctor(const Options&, Context& context) {
   Findings findings;
   look_at_cpu(context, findings);
   look_at_instructions(findings);
@@ -267,7 +267,7 @@ Command doctor() {
       .details =
           "Measures nothing and changes nothing. A line that starts with an arrow says what to "
           "do about the line above it.",
-      .run = run,
+      .run = run_doctor,
   };
 }
 

@@ -29,7 +29,7 @@ Json reference() {
   return Json{{"schema", "fulcrum.commands/1"}, {"commands", list}};
 }
 
-Result<Exit> run(const Options& options, Context& context) {
+Result<Exit> run_help(const Options& options, Context& context) {
   FULCRUM_CHECK(context.write_json(reference()));
   if (options.has("markdown")) {
     context.print(markdown_reference());
@@ -59,7 +59,7 @@ Command help() {
                    .help = "the whole reference as Markdown: docs/cli.md",
                    .kind = Kind::flag,
                    .hidden = true}},
-      .run = run,
+      .run = run_help,
   };
 }
 

@@ -108,7 +108,7 @@ Result<Exit> measure_this(const Options& options, Context& context) {
   return Exit::ok;
 }
 
-Result<Exit> run(const Options& options, Context& context) {
+Result<Exit> run_machine(const Options& options, Context& context) {
   FULCRUM_CHECK(backends::check_environment());
   const int asked = int(options.has("list")) + int(options.has("show")) + int(options.has("compare"));
   if (asked > 1)
@@ -162,7 +162,7 @@ Command machine() {
       .examples = {{"fulcrum machine", "measure, save and show"},
                    {"fulcrum machine --show this", "show what was measured"},
                    {"fulcrum machine --only gpu", "measure the GPU again"}},
-      .run = run,
+      .run = run_machine,
   };
 }
 

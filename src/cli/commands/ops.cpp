@@ -156,7 +156,7 @@ std::string details(const ops::Op& op, const std::vector<backends::Kernel>& kern
   return text + table.text(colour);
 }
 
-Result<Exit> run(const Options& options, Context& context) {
+Result<Exit> run_ops(const Options& options, Context& context) {
   FULCRUM_CHECK(backends::check_environment());
   const bool with_peers = options.has("peers");
   if (with_peers) FULCRUM_CHECK(backends::load(backends::kPeers));
@@ -204,7 +204,7 @@ Command ops() {
                    .help = "list other projects' libraries too, which `bench --vs peers` compares with",
                    .kind = Kind::flag}},
       .examples = {{"fulcrum ops", "the matrix"}, {"fulcrum ops softmax", "one op in detail"}},
-      .run = run,
+      .run = run_ops,
   };
 }
 

@@ -50,7 +50,7 @@ Json document(const std::vector<Plan>& plans) {
   return json;
 }
 
-Result<Exit> run(const Options& options, Context& context) {
+Result<Exit> run_plan(const Options& options, Context& context) {
   if (options.has("verify")) return verify_ledger(options, context);
   const bool program = options.has("profile") || !options.user_commands().empty();
   if (options.user_commands().size() > 1) {
@@ -117,7 +117,7 @@ Command plan() {
                     "run any CPU program and say what of it would gain"},
                    {"fulcrum plan --profile perf.txt", "the same from the text of `perf script`"},
                    {"fulcrum plan --results mine.json", "decide about what was measured"}},
-      .run = run,
+      .run = run_plan,
   };
   for (const Option& option : target_options()) command.options.push_back(option);
   const Option own[] = {

@@ -15,7 +15,7 @@
 namespace fulcrum::cli {
 namespace {
 
-Names format_names() {
+Names profile_format_names() {
   Names names;
   for (const report::ProfileFormat& format : report::profile_formats()) names.emplace_back(format.name);
   return names;
@@ -111,7 +111,7 @@ std::string output_of(const Options& options) {
   return fmt::format("fulcrum-profile{}", chosen_format(options).ending);
 }
 
-Result<Exit> run(const Options& options, Context& context) {
+Result<Exit> run_record(const Options& options, Context& context) {
   FULCRUM_CHECK(check_subject(options));
   const std::string output = output_of(options);
   if (!output.empty() && output != "-") FULCRUM_CHECK(check_output_file(output));
@@ -200,7 +200,7 @@ Command record() {
                 "of the profile: json keeps everything; folded, pprof, speedscope and chrome are for other "
                 "tools",
             .fallback = "json",
-            .choices = format_names,
+            .choices = profile_format_names,
             .what = "format"},
            {.name = "html",
             .value = "FILE",
@@ -213,7 +213,7 @@ Command record() {
                     "what changed, and a differential flame graph"},
                    {"fulcrum record --profile perf.txt --format speedscope --output p.speedscope.json",
                     "convert the text of `perf script`"}},
-      .run = run,
+      .run = run_record,
   };
 }
 

@@ -28,7 +28,7 @@ std::string default_output(const std::string& format) {
                                 : "fulcrum-report.json";
 }
 
-Result<Exit> run(const Options& options, Context& context) {
+Result<Exit> run_report(const Options& options, Context& context) {
   const std::string format = options.text("format");
   const std::string output = options.has("output") ? options.text("output") : default_output(format);
   if (output != "-") FULCRUM_CHECK(check_output_file(output));
@@ -67,7 +67,7 @@ Command report() {
       .examples = {{"fulcrum report", "fulcrum-report.html in this folder"},
                    {"fulcrum report --suite production --output page.html", "another suite"},
                    {"fulcrum report --format markdown --output -", "for a pull request"}},
-      .run = run,
+      .run = run_report,
   };
   for (const Option& option : target_options()) command.options.push_back(option);
   const Option own[] = {{.name = "output",

@@ -51,7 +51,7 @@ std::vector<Measurement> fastest(const std::vector<Measurement>& rows, const std
   return chosen;
 }
 
-Result<Exit> run(const Options& options, Context& context) {
+Result<Exit> run_roofline(const Options& options, Context& context) {
   FULCRUM_TRY(const std::vector<Want> wants, wants_of(options));
   FULCRUM_TRY(Stock stock, Stock::open(context));
   FULCRUM_TRY(const std::vector<Target> targets, chosen_targets(options, stock));
@@ -104,7 +104,7 @@ Command roofline() {
       .examples = {{"fulcrum roofline gelu dot matmul", "three ops at their standard sizes"},
                    {"fulcrum roofline softmax --shape n=1e6 --gpu h200",
                     "one size, beside the device's figures"}},
-      .run = run,
+      .run = run_roofline,
   };
   const Option own[] = {{.name = "shape",
                          .value = "K=V,...",

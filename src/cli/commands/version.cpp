@@ -10,7 +10,7 @@
 namespace fulcrum::cli {
 namespace {
 
-Result<Exit> run(const Options&, Context& context) {
+Result<Exit> run_version(const Options&, Context& context) {
   const BuildInfo& build = build_info();
   context.print(fmt::format("fulcrum {} (commit {}{}, {})\n", build.version, build.commit,
                             build.dirty ? ", changed" : "", build.compiler));
@@ -26,7 +26,7 @@ Result<Exit> run(const Options&, Context& context) {
 }  // namespace
 
 Command version() {
-  return Command{.name = "version", .summary = "Say which build this is; also --version", .run = run};
+  return Command{.name = "version", .summary = "Say which build this is; also --version", .run = run_version};
 }
 
 }  // namespace fulcrum::cli

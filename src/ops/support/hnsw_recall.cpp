@@ -16,7 +16,8 @@ namespace {
 constexpr std::int64_t kEfs[] = {16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536};
 constexpr std::int64_t kQueries = 1000;
 constexpr std::int64_t kNeighbours = 10;
-constexpr std::int64_t kBlock = 64;  // vectors that stay in the first cache while all queries pass over them
+constexpr std::int64_t kRecallBlock =
+    64;  // vectors that stay in the first cache while all queries pass over them
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -45,9 +46,9 @@ std::vector<Query> make_queries(const HnswIndex& index, std::span<const float> r
 
 /// The true neighbours of all queries.
 void find_neighbours(const HnswIndex& index, std::size_t wanted, std::vector<Query>& queries) {
-  for (std::int64_t first = 0; first < index.count; first += kBlock) {
+  for (std::int64_t first = 0; first < index.count; first += kRecallBlock) {
     for (Query& query : queries) {
-      for (std::int64_t id = first; id < std::min(first + kBlock, index.count); ++id) {
+      for (std::int64_t id = first; id < std::min(first + kRecallBlock, index.count); ++id) {
         const HnswHit hit{query.distance(static_cast<std::int32_t>(id)), static_cast<std::int32_t>(id)};
         if (hit.id == query.self) continue;
         if (query.best.size() == wanted) {

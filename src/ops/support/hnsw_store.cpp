@@ -16,7 +16,7 @@ namespace fulcrum::ops {
 namespace {
 
 constexpr std::int64_t kSavedBytes = std::int64_t{4} << 20;  // smaller indexes are built faster than found
-constexpr std::int64_t kMemoBytes = std::int64_t{1} << 30;
+constexpr std::int64_t kIndexMemoBytes = std::int64_t{1} << 30;
 constexpr std::int64_t kTableQueries = 1000;
 constexpr std::string_view kSchema = "fulcrum.hnsw/1";
 
@@ -154,7 +154,7 @@ Result<std::filesystem::path> index_folder() {
 
 Result<Index> drawn_index(VectorSet set, std::int64_t count, std::int64_t dimension, HnswMetric metric,
                           bool recall) {
-  static Memo<Key, HnswIndex> memo(kMemoBytes);
+  static Memo<Key, HnswIndex> memo(kIndexMemoBytes);
   const Key key{set, count, dimension, metric, recall};
   return memo.get(
       key, [&] { return make(key); },

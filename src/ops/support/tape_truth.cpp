@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kHalfUlp = 0x1p-24;  // of one rounding, relative
 constexpr double kSmallest = 0x1p-149;
-constexpr double kLargest = std::numeric_limits<float>::max();
+constexpr double kLargestInput = std::numeric_limits<float>::max();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Value {
@@ -36,8 +36,8 @@ Value rounded(double value, double carried) {
   if (carried == 0) return exact(static_cast<float>(value));
   const double error = carried + std::max(kHalfUlp * (std::abs(value) + carried), kSmallest);
   if (!std::isfinite(value)) return exact(value);
-  if (std::abs(value) - error > kLargest) return exact(std::copysign(kInfinity, value));
-  if (std::abs(value) + error > kLargest) return doubt();
+  if (std::abs(value) - error > kLargestInput) return exact(std::copysign(kInfinity, value));
+  if (std::abs(value) + error > kLargestInput) return doubt();
   return Value{value, error};
 }
 
@@ -80,7 +80,7 @@ Value fused(const Value& a, const Value& b, const Value& c) {
   const double sum = a.value * b.value + c.value;
   // A product that leaves the range of f32 on its own does no harm when fused.
   const double magnitude = std::abs(a.value * b.value);
-  if (std::isfinite(magnitude) && magnitude * (1 + kHalfUlp) + ab.error > kLargest) return doubt();
+  if (std::isfinite(magnitude) && magnitude * (1 + kHalfUlp) + ab.error > kLargestInput) return doubt();
   if (!std::isfinite(sum)) return exact(sum);
   const double product_error = std::max(kHalfUlp * magnitude, kSmallest);
   return rounded(sum, ab.error + c.error + product_error);
@@ -108,7 +108,7 @@ Value applied(const Value& a, const Function& f, const Allowed& allowed, double 
     largest = std::max({largest, std::abs(low), std::abs(high)});
   }
   const double error = moved + allowed(largest);
-  return std::abs(value) + error > kLargest ? doubt() : Value{value, error};
+  return std::abs(value) + error > kLargestInput ? doubt() : Value{value, error};
 }
 
 double sigmoid_of(double x) {

@@ -48,11 +48,11 @@ class Bits {
 };
 
 /// A canonical Huffman code: how many codes there are of each length, and their symbols in order.
-struct Code {
+struct PrefixCode {
   std::array<int, 16> count{};
   std::vector<int> symbols;
 
-  explicit Code(std::span<const int> lengths) {
+  explicit PrefixCode(std::span<const int> lengths) {
     for (const int length : lengths) ++count[static_cast<std::size_t>(length)];
     count[0] = 0;
     for (int length = 1; length < 16; ++length) {
@@ -82,7 +82,7 @@ constexpr std::array<int, 30> kDistanceBase{1,    2,    3,    4,    5,    7,    
                                             33,   49,   65,   97,   129,  193,  257,  385,   513,   769,
                                             1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577};
 
-bool inflate_block(Bits& bits, const Code& literals, const Code& distances, std::string& out,
+bool inflate_block(Bits& bits, const PrefixCode& literals, const PrefixCode& distances, std::string& out,
                    std::size_t most) {
   while (out.size() <= most) {
     const int symbol = literals.next(bits);
@@ -111,7 +111,7 @@ bool inflate_fixed(Bits& bits, std::string& out, std::size_t most) {
   for (std::size_t i = 0; i < lengths.size(); ++i) lengths[i] = i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8;
   std::array<int, 30> distances{};
   distances.fill(5);
-  return inflate_block(bits, Code(lengths), Code(distances), out, most);
+  return inflate_block(bits, PrefixCode(lengths), PrefixCode(distances), out, most);
 }
 
 bool inflate_dynamic(Bits& bits, std::string& out, std::size_t most) {
@@ -121,7 +121,7 @@ bool inflate_dynamic(Bits& bits, std::string& out, std::size_t most) {
   if (literals > 286 || distances > 30 || bits.failed()) return false;
   std::array<int, 19> code_lengths{};
   for (std::size_t i = 0; i < codes; ++i) code_lengths[kOrder[i]] = static_cast<int>(bits.take(3));
-  const Code code(code_lengths);
+  const PrefixCode code(code_lengths);
   std::vector<int> lengths;
   while (lengths.size() < literals + distances) {
     const int symbol = code.next(bits);
@@ -139,7 +139,7 @@ bool inflate_dynamic(Bits& bits, std::string& out, std::size_t most) {
   }
   if (lengths.size() != literals + distances) return false;
   const std::span<const int> all(lengths);
-  return inflate_block(bits, Code(all.first(literals)), Code(all.subspan(literals)), out, most);
+  return inflate_block(bits, PrefixCode(all.first(literals)), PrefixCode(all.subspan(literals)), out, most);
 }
 
 bool inflate_stored(Bits& bits, std::string& out) {

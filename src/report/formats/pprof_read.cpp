@@ -19,12 +19,12 @@ namespace {
 struct ValueType {
   std::uint64_t type = 0, unit = 0;
 };
-struct Line {
+struct SourceLine {
   std::uint64_t function = 0, line = 0;
 };
 struct Location {
   std::uint64_t module = 0, address = 0;
-  std::vector<Line> lines;
+  std::vector<SourceLine> lines;
 };
 struct Function {
   std::uint64_t name = 0, file = 0;
@@ -92,7 +92,7 @@ bool read_location(std::string_view content, Message& message) {
     if (f.number == 2) location.module = f.value;
     if (f.number == 3) location.address = f.value;
     if (f.number != 4 || !f.is_content) return true;
-    Line& line = location.lines.emplace_back();
+    SourceLine& line = location.lines.emplace_back();
     return each(f.content, [&](const Field& l) {
       if (l.number == 1) line.function = l.value;
       if (l.number == 2) line.line = l.value;

@@ -13,7 +13,7 @@
 namespace fulcrum::report {
 namespace {
 
-constexpr std::string_view kBlocked = "[blocked]";
+constexpr std::string_view kBlockedName = "[blocked]";
 
 std::string thread_name(const CpuProfile::Thread& thread) {
   return fmt::format("{} {}", thread.name.empty() ? "thread" : thread.name, thread.tid);
@@ -45,7 +45,7 @@ Json speedscope_frames(const CpuProfile& profile) {
     if (frame.line > 0) one["line"] = frame.line;
     frames.push_back(std::move(one));
   }
-  frames.push_back(Json{{"name", kBlocked}});
+  frames.push_back(Json{{"name", kBlockedName}});
   return frames;
 }
 
@@ -71,7 +71,7 @@ class Slices {
       const Open& slice = open_.back();
       const bool blocked = slice.frame >= profile_.frames.size();
       events_.push_back(
-          Json{{"name", blocked ? std::string(kBlocked) : profile_.frames[slice.frame].function},
+          Json{{"name", blocked ? std::string(kBlockedName) : profile_.frames[slice.frame].function},
                {"cat", blocked ? "blocked" : "cpu"},
                {"ph", "X"},
                {"ts", microseconds(slice.begin)},

@@ -164,7 +164,7 @@ struct Counter {
   std::uint32_t device;
   float sm_active, tensor_active, warps_active, instructions, dram_read, dram, l2_hit, l1_hit, pcie_read,
       pcie_write;
-  std::uint32_t reserved;
+  float sm_throughput;  // -1, as for the others: not in the set of this chip
 };
 static_assert(sizeof(Counter) == 64);
 

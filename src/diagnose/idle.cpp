@@ -1,0 +1,230 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Joins ops to calls, gives every gap its owner, and makes ranges of seconds.
+#include "diagnose/idle.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace fulcrum::diagnose {
+namespace {
+
+// Beside the model's error and the spread: what costs that were measured elsewhere are off by.
+constexpr double kCalibrationShare = 0.05, kCalibrationPoints = 0.01;
+constexpr double kMostSpread = 0.15;  // of an iteration's time: beyond, it is noise of the machine
+constexpr double kMostError = 0.03;
+
+std::uint64_t key(std::uint32_t process, std::uint32_t correlation) {
+  return (std::uint64_t{process} << 32) | correlation;
+}
+
+// Time of a span with pages on their way or a kernel stalled for them, in order of begin.
+std::int64_t moved_ns(const std::vector<const GpuTrace::Fault*>& faults, std::int64_t begin_ns,
+                      std::int64_t end_ns) {
+  // Faults are short: what began a second before the span does not reach into it.
+  constexpr std::int64_t kLongestNs = 1'000'000'000;
+  auto at = std::lower_bound(faults.begin(), faults.end(), begin_ns - kLongestNs,
+                             [](const GpuTrace::Fault* f, std::int64_t ns) { return f->begin_ns < ns; });
+  std::int64_t sum = 0, reach = begin_ns;
+  for (; at != faults.end() && (*at)->begin_ns < end_ns; ++at) {
+    const auto from = std::max(reach, (*at)->begin_ns), to = std::min(end_ns, (*at)->end_ns);
+    if (to > from) sum += to - from, reach = to;
+  }
+  return sum;
+}
+
+// The wait, allocation or copy that the host was in during the gap, or right before the launch that ended it.
+std::int64_t blamed(const Facts& facts, const Joined& joined, const Timeline::Gap& gap,
+                    bool (*is)(CallKind)) {
+  const auto& calls = facts.trace.calls;
+  const auto fits = [&](std::int64_t call) {
+    return call >= 0 && std::size_t(call) < calls.size() && is(calls[std::size_t(call)].kind);
+  };
+  if (fits(gap.call)) return gap.call;
+  std::int64_t call = gap.after < joined.call_of_op.size() ? joined.call_of_op[gap.after] : -1;
+  constexpr int kLookBack = 16;
+  for (int i = 0; i < kLookBack && call >= 0; ++i) {
+    call = joined.before(std::uint32_t(call));
+    if (fits(call)) return calls[std::size_t(call)].end_ns >= gap.begin_ns ? call : -1;
+  }
+  return -1;
+}
+
+bool is_copy(CallKind kind) { return kind == CallKind::copy; }
+
+// A gap after which a kernel came that a graph could hold: launched alone, after other launches and no wait.
+bool is_dispatch(const Facts& facts, const Joined& joined, const Timeline::Gap& gap) {
+  const auto& ops = facts.trace.ops;
+  if (gap.after >= ops.size() || ops[gap.after].graph != 0 || ops[gap.after].kind == GpuOpKind::copy) {
+    return false;
+  }
+  const std::int64_t call = joined.call_of_op[gap.after];
+  if (call < 0 || !is_launch(facts.trace.calls[std::size_t(call)].kind)) return false;
+  return joined.host_ns_before(std::uint32_t(call)) < kDispatchNs;
+}
+
+Idle owned(const Facts& facts, const Joined& joined, const Timeline::Gap& gap,
+           const std::vector<const GpuTrace::Fault*>& faults) {
+  Idle idle{.gap = &gap};
+  const auto length = gap.end_ns - gap.begin_ns;
+  const auto moving = faults.empty() ? 0 : moved_ns(faults, gap.begin_ns, gap.end_ns);
+  idle.lost_ns = std::max<std::int64_t>(0, length - std::int64_t(back_to_back_ns(facts)));
+  if (2 * moving >= length) {
+    idle.owner = Owner::managed;
+    return idle;
+  }
+  switch (gap.cause) {
+    case GapCause::launch:
+      idle.owner = is_dispatch(facts, joined, gap) ? Owner::launch : Owner::nobody;
+      break;
+    case GapCause::host:
+      idle.owner = is_dispatch(facts, joined, gap) ? Owner::launch : Owner::host;
+      break;
+    case GapCause::sync:
+      idle.owner = Owner::sync;
+      idle.call = blamed(facts, joined, gap, is_sync);
+      if (idle.call < 0) {  // a synchronous copy waits as well
+        idle.call = blamed(facts, joined, gap, is_copy);
+        if (idle.call >= 0) idle.owner = Owner::copy;
+      }
+      break;
+    case GapCause::alloc:
+      idle.owner = Owner::alloc;
+      idle.call = blamed(facts, joined, gap, is_allocation);
+      break;
+    case GapCause::copy:
+      idle.owner = Owner::copy;
+      idle.call = blamed(facts, joined, gap, is_copy);
+      break;
+    case GapCause::dependency:
+    case GapCause::queue:
+    case GapCause::module_load:
+    case GapCause::unknown:
+      break;
+  }
+  return idle;
+}
+
+}  // namespace
+
+bool is_sync(CallKind kind) {
+  return kind == CallKind::device_sync || kind == CallKind::stream_sync || kind == CallKind::event_sync;
+}
+bool is_allocation(CallKind kind) {
+  switch (kind) {
+    case CallKind::alloc:
+    case CallKind::free:
+    case CallKind::pool_alloc:
+    case CallKind::pool_free:
+    case CallKind::host_alloc:
+    case CallKind::host_free:
+    case CallKind::host_register:
+      return true;
+    default:
+      return false;
+  }
+}
+bool is_launch(CallKind kind) { return kind == CallKind::launch || kind == CallKind::memset; }
+
+Joined::Joined(const Facts& facts)
+    : call_of_op(facts.trace.ops.size(), -1),
+      op_of_call(facts.trace.calls.size(), -1),
+      calls_of_thread(facts.trace.threads.size()),
+      place(facts.trace.calls.size(), 0),
+      trace(facts.trace) {
+  std::unordered_map<std::uint64_t, std::uint32_t> by_key;
+  by_key.reserve(trace.calls.size());
+  for (std::uint32_t i = 0; i < trace.calls.size(); ++i) {
+    const GpuTrace::Call& call = trace.calls[i];
+    if (call.thread >= calls_of_thread.size()) calls_of_thread.resize(call.thread + 1);
+    place[i] = std::uint32_t(calls_of_thread[call.thread].size());
+    calls_of_thread[call.thread].push_back(i);
+    const auto process = call.thread < trace.threads.size() ? trace.threads[call.thread].process : 0;
+    if (call.correlation != 0) by_key.emplace(key(process, call.correlation), i);
+  }
+  for (std::uint32_t i = 0; i < trace.ops.size(); ++i) {
+    const GpuTrace::Op& op = trace.ops[i];
+    const auto process = op.stream < trace.streams.size() ? trace.streams[op.stream].process : 0;
+    const auto found = by_key.find(key(process, op.correlation));
+    if (found == by_key.end()) continue;
+    call_of_op[i] = found->second;
+    if (op_of_call[found->second] < 0) op_of_call[found->second] = i;
+  }
+}
+
+std::int64_t Joined::before(std::uint32_t call) const {
+  const auto at = place[call];
+  return at == 0 ? -1 : std::int64_t(calls_of_thread[trace.calls[call].thread][at - 1]);
+}
+
+std::int64_t Joined::host_ns_before(std::uint32_t call) const {
+  const std::int64_t previous = before(call);
+  if (previous < 0) return 0;
+  return std::max<std::int64_t>(0, trace.calls[call].begin_ns - trace.calls[std::size_t(previous)].end_ns);
+}
+
+bool is_steady(const Facts& facts, std::int64_t at_ns) {
+  return at_ns >= facts.timeline.begin_ns && at_ns < facts.timeline.end_ns;
+}
+
+int device_of_op(const Facts& facts, const GpuTrace::Op& op) {
+  return op.stream < facts.trace.streams.size() ? facts.trace.streams[op.stream].device : 0;
+}
+
+double back_to_back_ns(const Facts& facts) { return facts.timeline.back_to_back.seconds * 1e9; }
+
+std::vector<Idle> idle_times(const Facts& facts, const Joined& joined) {
+  std::vector<const GpuTrace::Fault*> faults;
+  for (const GpuTrace::Fault& fault : facts.trace.faults) faults.push_back(&fault);
+  std::stable_sort(faults.begin(), faults.end(),
+                   [](const auto* a, const auto* b) { return a->begin_ns < b->begin_ns; });
+  std::map<int, std::vector<Idle>> by_device;
+  std::map<int, std::int64_t> owned_ns;
+  for (const Timeline::Gap& gap : facts.timeline.gaps) {
+    if (!gap.steady || !is_steady(facts, gap.begin_ns)) continue;
+    const Idle idle = owned(facts, joined, gap, faults);
+    by_device[gap.device].push_back(idle);
+    owned_ns[gap.device] += idle.owner == Owner::nobody ? 0 : idle.lost_ns;
+  }
+  if (by_device.empty()) return {};
+  const auto most = std::max_element(owned_ns.begin(), owned_ns.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::vector<Idle> result = std::move(by_device[most->first]);
+  std::stable_sort(result.begin(), result.end(),
+                   [](const Idle& a, const Idle& b) { return a.gap->begin_ns < b.gap->begin_ns; });
+  return result;
+}
+
+double lost_seconds(std::span<const Idle> idle, Owner owner) {
+  double ns = 0;
+  for (const Idle& i : idle) ns += i.owner == owner ? double(i.lost_ns) : 0;
+  return ns * 1e-9;
+}
+
+double saved_seconds(const Facts& facts, const Change& change) {
+  return facts.what_if ? std::max(0.0, facts.what_if(change).seconds) : 0;
+}
+
+Gain range(const Facts& facts, double low_seconds, double high_seconds, double traced_calls, Change change) {
+  const Timeline& timeline = facts.timeline;
+  const double all = timeline.seconds;
+  Gain gain{.change = std::move(change), .simulated = true};
+  if (all <= 0) return gain;
+  const Timeline::Iterations& steps = timeline.iterations;
+  const double spread = steps.median_seconds > 0
+                            ? std::min(kMostSpread, (steps.high_seconds - steps.low_seconds) / 2 / steps.median_seconds)
+                            : 0;
+  const double error = std::min(kMostError, timeline.model_error);
+  // The run that is not traced is shorter by what tracing adds, and so is what it would save.
+  const double traced = std::min(0.5 * all, timeline.tracing_per_launch.seconds * traced_calls);
+  const double low = std::max(0.0, low_seconds * (1 - spread - kCalibrationShare) - traced) / (all - traced);
+  const double high = high_seconds * (1 + spread + kCalibrationShare) / all;
+  gain.high = std::clamp(high + error + kCalibrationPoints, 0.0, 0.99);
+  gain.low = std::clamp(low - error - kCalibrationPoints, 0.0, gain.high);
+  return gain;
+}
+
+std::string verify_by_difference() { return "fulcrum trace --diff before.ftrace after.ftrace"; }
+
+}  // namespace fulcrum::diagnose

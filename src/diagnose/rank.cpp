@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which findings are shown, how urgent they are and in which order.
+#include <algorithm>
+#include <array>
+
+#include "diagnose/frame.h"
+
+namespace fulcrum::diagnose {
+namespace {
+
+double middle(const Finding& finding) { return (finding.saved_low + finding.saved_high) / 2; }
+
+bool has_gain(const Finding& finding) { return finding.saved_high > 0; }
+
+// A bound reaches down to nothing and overlaps all that is smaller: evidence decides only between gains of one size,
+// or the smallest measured gain would stand above the largest bound.
+bool of_one_size(const Finding& a, const Finding& b) {
+  const bool overlap = a.saved_low <= b.saved_high && b.saved_low <= a.saved_high;
+  return overlap && 2 * std::min(middle(a), middle(b)) >= std::max(middle(a), middle(b));
+}
+
+}  // namespace
+
+bool worth_showing(const Facts& facts, const Finding& finding) {
+  if (finding.severity == Severity::info) return true;
+  // A bound that was computed as 2 % is not less than 2 %.
+  constexpr double kRounding = 1e-9;
+  return finding.saved_high + kRounding >= facts.threshold &&
+         finding.saved_high > 2 * facts.timeline.model_error;
+}
+
+Severity severity_of(const Facts& facts, const Finding& finding) {
+  if (!has_gain(finding)) return Severity::info;
+  const bool sure = finding.grade == Evidence::measured && finding.saved_low + 1e-9 >= facts.threshold;
+  return sure ? Severity::fix : Severity::consider;
+}
+
+void rank(std::vector<Finding>& findings) {
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+    return has_gain(a) != has_gain(b) ? has_gain(a) : middle(a) > middle(b);
+  });
+  // Two neighbours change places once at most, so this ends.
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::size_t i = 0; i + 1 < findings.size(); ++i) {
+      Finding &a = findings[i], &b = findings[i + 1];
+      if (has_gain(b) && b.grade < a.grade && of_one_size(a, b)) {
+        std::swap(a, b);
+        moved = true;
+      }
+    }
+  }
+}
+
+bool waits_for_parallelism(std::string_view rule) {
+  static constexpr std::array<std::string_view, 14> kWaiting = {
+      "low_occupancy", "ragged_block",  "spill",       "sol",        "roofline",
+      "tensor_unused", "fp64_mix",      "issue_slots", "warp_stall", "occupancy_gap",
+      "uncoalesced",   "bank_conflict", "divergence",    "missed_concurrency"};
+  return std::find(kWaiting.begin(), kWaiting.end(), rule) != kWaiting.end();
+}
+
+}  // namespace fulcrum::diagnose

@@ -1,0 +1,293 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A trace as a person reads it in a terminal: the answer first, then where the time went, what to do about it, and what
+// nobody looked at.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fulcrum/report/trace.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "report/text.h"
+
+namespace fulcrum::report {
+namespace {
+
+constexpr int kMargin = 12;  // of a finding's text: "1 consider  "
+
+Tone tone_of(Severity severity) {
+  return severity == Severity::fix ? Tone::bad : severity == Severity::consider ? Tone::warn : Tone::dim;
+}
+
+/// "  evidence  " and text that hangs below its own beginning.
+std::string labelled(std::string_view label, std::string_view text, int width) {
+  const std::string head = fmt::format("  {:<{}}", label, kMargin - 2);
+  // wrap() counts the margin by a word of its width.
+  const std::string filled = std::string(kMargin - 1, '.') + " " + std::string(text);
+  return head + wrap(filled, width, kMargin).substr(kMargin) + "\n";
+}
+
+std::string range_of_shares(double low, double high) {
+  const std::string upper = percent(high);
+  if (percent(low) == upper) return upper;
+  return fmt::format("{} to {}", low <= 0 ? "0 %" : percent(low), upper);
+}
+
+std::string gain_text(const Finding& finding, const Timeline& timeline) {
+  if (!(finding.saved_high > 0)) return "none of its own";
+  std::string text = fmt::format("{} of the time", range_of_shares(finding.saved_low, finding.saved_high));
+  // A factor says more where it is large, and pretends to more than was seen where it is not.
+  if (finding.saved_high >= 0.1 && finding.saved_high < 1)
+    text += fmt::format(", {:.2f}x to {:.2f}x end to end", finding.speedup_low(), finding.speedup_high());
+  else
+    text += " end to end";
+  const Change& change = finding.change;
+  const bool simulated = !change.op_ns.empty() || !change.call_ns.empty() || !change.no_wait.empty() ||
+                         !change.not_launched.empty() || !change.gone.empty() || !change.own_stream.empty() ||
+                         change.host_scale != 1;
+  if (simulated && timeline.simulated)
+    text += fmt::format(" (re-simulated, model error {})", percent(timeline.model_error));
+  return text;
+}
+
+std::string claim_line(const Finding& finding, std::size_t number, bool colour, int width) {
+  const std::string severity(to_string(finding.severity));
+  const std::string grade = fmt::format("[{}]", to_string(finding.grade));
+  const int room = width - static_cast<int>(grade.size()) - 2;
+  const std::string filled = std::string(kMargin - 1, '.') + " " + finding.claim;
+  std::string claim = wrap(filled, std::max(room, 40), kMargin).substr(kMargin);
+  const std::size_t newline = claim.find('\n');
+  const std::string first = claim.substr(0, newline);
+  const int pad = std::max(2, width - kMargin - display_width(first) - static_cast<int>(grade.size()));
+  std::string text =
+      fmt::format("{} {}", number,
+                  paint(fmt::format("{:<{}}", severity, kMargin - 2), tone_of(finding.severity), colour));
+  text += paint(first, Tone::strong, colour) + std::string(static_cast<std::size_t>(pad), ' ') +
+          paint(grade, Tone::dim, colour) + "\n";
+  if (newline != std::string::npos) text += paint(claim.substr(newline + 1), Tone::strong, colour) + "\n";
+  return text;
+}
+
+std::string finding_text(const Finding& finding, std::size_t number, const Timeline& timeline, bool colour,
+                         int width) {
+  std::string text = claim_line(finding, number, colour, width);
+  if (!finding.evidence.empty())
+    text += labelled("evidence", fmt::format("{}", fmt::join(finding.evidence, "; ")), width);
+  if (!finding.next_step.empty()) text += labelled("next", finding.next_step, width);
+  text += labelled("gain", gain_text(finding, timeline), width);
+  if (!finding.verify.empty()) text += labelled("verify", finding.verify, width);
+  return text;
+}
+
+/// Rules that miss the same thing are named together.
+std::string not_checked_text(const Diagnosis& diagnosis, int width) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups;
+  for (const NotChecked& one : diagnosis.not_checked) {
+    const std::string why = one.hint.empty() ? one.why : fmt::format("{}; {}", one.why, one.hint);
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.first == why; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {why, {}});
+    group->second.push_back(one.rule);
+  }
+  std::string text;
+  for (const auto& [why, rules] : groups)
+    text += wrap(fmt::format("{} {} ({})", text.empty() ? "Not checked:" : "            ",
+                             fmt::join(rules, ", "), why),
+                 width, 2) +
+            "\n";
+  return text;
+}
+
+std::string waiting_text(const Diagnosis& diagnosis, int width) {
+  constexpr std::size_t kMost = 6;
+  if (diagnosis.waiting.empty()) return "";
+  std::vector<std::string> parts;
+  for (const Finding& finding : diagnosis.waiting) {
+    if (parts.size() == kMost) break;
+    std::string part = finding.id;
+    if (!finding.subject.empty()) part += " of " + kernel_name(finding.subject, 30);
+    if (!finding.blocked_by.empty()) part += fmt::format(", after {}", finding.blocked_by);
+    parts.push_back(std::move(part));
+  }
+  const std::size_t more = diagnosis.waiting.size() - parts.size();
+  return wrap(fmt::format("Also seen, smaller or waiting for another: {}{}", fmt::join(parts, "; "),
+                          more > 0 ? fmt::format("; {} more in --json", more) : ""),
+              width, 2) +
+         "\n";
+}
+
+std::string busy_line(const TraceFacts& facts) {
+  std::string text =
+      fmt::format("GPU busy {} of {} (kernels {}, copies {}", percent(facts.busy_share),
+                  human_seconds(facts.seconds), percent(facts.kernel_share), percent(facts.copy_share));
+  if (facts.exposed_copy_share > 0.005)
+    text += fmt::format(", {} with no kernel beside them", percent(facts.exposed_copy_share));
+  text += ")";
+  std::vector<std::string> causes;
+  for (const TraceFacts::Idle& idle : facts.idle) {
+    if (idle.share < 0.01 || causes.size() >= 4) continue;
+    std::string cause = fmt::format("{} {}", to_string(idle.cause), percent(idle.share));
+    if (!idle.function.empty())
+      cause += fmt::format(" ({} in {} of it)", kernel_name(idle.function, 40), percent(idle.function_share));
+    causes.push_back(std::move(cause));
+  }
+  if (!causes.empty()) text += fmt::format("; idle by cause: {}", fmt::join(causes, ", "));
+  return text;
+}
+
+std::string facts_text(const GpuTrace& trace, const Timeline& timeline, int width) {
+  const TraceFacts facts = trace_facts(trace, timeline);
+  std::string head = facts.command;
+  if (!facts.device.empty()) head += (head.empty() ? "" : ", on ") + facts.device;
+  std::string text = head.empty() ? "" : wrap(head, width, 2) + "\n";
+  text += wrap(busy_line(facts), width, 2) + "\n";
+  const Timeline::Iterations& each = timeline.iterations;
+  if (each.count() > 0) {
+    text +=
+        wrap(fmt::format("{} iterations of {} [{}, {}] ({})", human_count(static_cast<double>(each.count())),
+                         human_seconds(each.median_seconds), human_seconds(each.low_seconds),
+                         human_seconds(each.high_seconds), each.how),
+             width, 2) +
+        "\n";
+  } else {
+    text += "no iterations were found: shares are of the whole run, start-up included\n";
+  }
+  std::string cost = facts.windows == 0 ? "traced in full"
+                                        : fmt::format("traced {} of it in {} windows",
+                                                      percent(facts.traced_share), facts.windows);
+  if (facts.overhead_share >= 0)
+    cost += fmt::format("; tracing slowed the program by {} (predicted)", percent(facts.overhead_share));
+  cost += timeline.simulated
+              ? fmt::format("; simulated unchanged the run is off by {}", percent(timeline.model_error))
+              : fmt::format("; no gains: {}", timeline.why_not);
+  if (facts.dropped > 0) cost += fmt::format("; {} records lost", human_count(double(facts.dropped)));
+  return text + wrap(cost, width, 2) + "\n";
+}
+
+std::string kernels_text(const GpuTrace& trace, const Timeline& timeline, int top, bool colour, int width) {
+  if (timeline.kernels.empty()) return "";
+  Table table = kernel_table(trace, timeline, top, width);
+  table.narrow(width);
+  std::string text = "\n" + table.text(colour);
+  const auto shown = static_cast<std::size_t>(top);
+  if (timeline.kernels.size() > shown) {
+    double share = 0;
+    for (std::size_t i = shown; i < timeline.kernels.size(); ++i) share += timeline.kernels[i].share;
+    text += paint(fmt::format("and {} more, {} of the time together", timeline.kernels.size() - shown,
+                              percent(share)),
+                  Tone::dim, colour) +
+            "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string kernel_name(std::string_view name, std::size_t room) {
+  if (name.starts_with("void ")) name.remove_prefix(5);
+  std::string text;
+  std::size_t word = 0;  // where the identifier began that a :: would make a namespace
+  int angles = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    constexpr std::string_view kNobody = "(anonymous namespace)::";
+    if (name.substr(i).starts_with(kNobody)) {
+      i += kNobody.size() - 1;
+      continue;
+    }
+    const char c = name[i];
+    if (c == '(' && angles == 0) break;  // the arguments
+    if (c == ':' && i + 1 < name.size() && name[i + 1] == ':') {
+      text.resize(word);
+      ++i;
+      continue;
+    }
+    angles += c == '<' ? 1 : c == '>' ? -1 : 0;
+    if (c == ' ' && i + 1 < name.size() && name[i + 1] == '>') continue;
+    text += c;
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_') word = text.size();
+  }
+  if (text.empty()) text = name;
+  if (text.size() <= room) return text;
+  const std::size_t tail = room / 4, head = room - tail - 2;
+  return text.substr(0, head) + ".." + text.substr(text.size() - tail);
+}
+
+Table kernel_table(const GpuTrace& trace, const Timeline& timeline, int top, int width) {
+  Table table({{"kernel"},
+               {"calls", Align::right},
+               {"total", Align::right, false, 3},
+               {"share", Align::right},
+               {"median", Align::right},
+               {"5 % to 95 %", Align::right, false, 5},
+               {"CTAs", Align::right},
+               {"waves", Align::right},
+               {"occupancy", Align::right, false, 1},
+               {"limited by", Align::left, false, 4},
+               {"DRAM", Align::right, false, 2}});
+  const auto room = static_cast<std::size_t>(std::clamp(width - 66, 22, 60));
+  for (const Timeline::Kernel& kernel : timeline.kernels) {
+    if (top-- <= 0) break;
+    const LaunchShape& shape = trace.shapes[kernel.shape];
+    table.add(
+        {{kernel_name(shape.name, room), Tone::strong},
+         human_count(static_cast<double>(kernel.ops.size())),
+         human_seconds(kernel.seconds),
+         percent(kernel.share),
+         human_seconds(kernel.median_ns * 1e-9),
+         {fmt::format("{} to {}", human_seconds(kernel.low_ns * 1e-9), human_seconds(kernel.high_ns * 1e-9)),
+          Tone::dim},
+         human_count(shape.blocks()),
+         kernel.waves > 0 ? three_digits(kernel.waves) : "-",
+         shape.occupancy > 0 ? percent(shape.occupancy) : "-",
+         {shape.limiter.empty() ? "-" : shape.limiter, Tone::dim},
+         kernel.dram_share >= 0 ? percent(kernel.dram_share) : "-"});
+  }
+  return table;
+}
+
+std::string diagnosis_text(const Diagnosis& diagnosis, const Timeline& timeline, bool colour, int width) {
+  std::string text;
+  std::size_t number = 0;
+  for (const Finding& finding : diagnosis.findings) {
+    text += finding_text(finding, ++number, timeline, colour, width);
+  }
+  if (diagnosis.findings.empty()) text += "No finding: no rule saw time that could be saved.\n";
+  if (diagnosis.findings.size() > 1 && diagnosis.together_high > 0 && diagnosis.together_high < 1) {
+    text += wrap(fmt::format("All of them at once: {} of the time, {:.2f}x to {:.2f}x end to end; simulated "
+                             "together, since gains do not add up",
+                             range_of_shares(diagnosis.together_low, diagnosis.together_high),
+                             1 / (1 - diagnosis.together_low), 1 / (1 - diagnosis.together_high)),
+                 width, 2) +
+            "\n";
+  }
+  if (diagnosis.unreliable) {
+    text += paint(wrap("Unreliable: records are missing or the model does not fit this run; take the gains "
+                       "as hints.",
+                       width, 2),
+                  Tone::warn, colour) +
+            "\n";
+  }
+  std::string rest = waiting_text(diagnosis, width);
+  if (!diagnosis.fine.empty())
+    rest += wrap(fmt::format("Checked and fine: {}", fmt::join(diagnosis.fine, ", ")), width, 2) + "\n";
+  rest += not_checked_text(diagnosis, width);
+  return text + (rest.empty() ? "" : "\n" + rest);
+}
+
+std::string trace_text(const GpuTrace& trace, const Timeline& timeline, const Diagnosis& diagnosis, int top,
+                       bool colour, int width) {
+  std::string text = paint(wrap(diagnosis.verdict, width, 0), Tone::strong, colour) + "\n\n";
+  text += facts_text(trace, timeline, width);
+  text += kernels_text(trace, timeline, top, colour, width) + "\n";
+  text += diagnosis_text(diagnosis, timeline, colour, width);
+  if (trace.exit_code != 0) text += fmt::format("The program ended with exit code {}.\n", trace.exit_code);
+  for (const auto* notes : {&trace.notes, &timeline.notes}) {
+    for (const std::string& note : *notes)
+      text += paint(wrap("Note: " + note, width, 2), Tone::dim, colour) + "\n";
+  }
+  return text;
+}
+
+}  // namespace fulcrum::report

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calls of the CUDA API as our callbacks see them: one line of memory each, in a ring that belongs to the thread that
+// called. The thread only ever writes and never waits; a ring that is full loses calls and counts them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "trace/inject/api.h"
+
+namespace fulcrum::trace::inject {
+
+struct SeenCall {
+  std::int64_t begin_ns, end_ns;
+  std::uint32_t correlation, context, stream;  // stream: CUPTI's number plus one; 0: none
+  std::uint8_t kind;                           // Call
+  std::uint8_t flags;                          // 1: per-thread default stream, 2: a copy, 4: a range
+  std::uint16_t reserved;
+  std::uint64_t event;  // record of an event; of a copy: where from; of a range: its name
+  std::int64_t bytes;
+  std::uint64_t address;  // of a copy: where to
+  std::uint64_t hash;
+};
+static_assert(sizeof(SeenCall) == 64);
+
+class ThreadCalls {
+ public:
+  static constexpr std::uint32_t kPlaces = 8192;
+
+  explicit ThreadCalls(pid_t tid) : tid(tid), ring_(new SeenCall[kPlaces]) {}
+
+  /// Called by the thread itself. True: half a ring has gathered, and somebody should come for it.
+  bool push(const SeenCall& call) {
+    const std::uint32_t head = head_.load(std::memory_order_relaxed);
+    if (head - tail_.load(std::memory_order_acquire) >= kPlaces) {
+      lost_.store(lost_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      return false;
+    }
+    ring_[head % kPlaces] = call;
+    head_.store(head + 1, std::memory_order_release);
+    return (head + 1) % (kPlaces / 2) == 0;
+  }
+  void count_launch() {
+    launches_.store(launches_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+
+  /// Called by the writer's thread: everything that is there, oldest first.
+  template <typename Take>
+  std::size_t drain(Take take) {
+    const std::uint32_t head = head_.load(std::memory_order_acquire);
+    std::uint32_t tail = tail_.load(std::memory_order_relaxed);
+    const std::size_t count = head - tail;
+    for (; tail != head; ++tail) take(ring_[tail % kPlaces]);
+    tail_.store(tail, std::memory_order_release);
+    return count;
+  }
+  std::int64_t launches() const { return launches_.load(std::memory_order_relaxed); }
+  std::int64_t lost() const { return lost_.load(std::memory_order_relaxed); }
+
+  const pid_t tid;
+  bool in_runtime = false;  // of the thread alone: inside a call of the runtime that is looked at
+  // The stream that was asked for last, so that CUPTI is not asked again.
+  const void* known_context = nullptr;
+  const void* known_stream = nullptr;
+  bool known_per_thread = false;
+  std::uint32_t known_generation = 0, known_id = 0;
+
+ private:
+  std::unique_ptr<SeenCall[]> ring_;
+  alignas(64) std::atomic<std::uint32_t> head_{0};
+  std::atomic<std::int64_t> launches_{0}, lost_{0};
+  alignas(64) std::atomic<std::uint32_t> tail_{0};
+};
+
+/// All threads that ever called. They stay: what a thread that has ended wrote is still to be fetched.
+class CallRings {
+ public:
+  /// The ring of this thread; null where there is no memory for one.
+  ThreadCalls* mine() noexcept;
+  template <typename Visit>
+  void each(Visit visit) {
+    const std::lock_guard lock(mutex_);
+    for (auto& thread : threads_) visit(*thread);
+  }
+  std::int64_t launches() noexcept;
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<ThreadCalls>> threads_;
+};
+
+}  // namespace fulcrum::trace::inject

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the program that started us asked for. All of it comes by the environment, which is the only way into somebody
+// else's process; a value that makes no sense counts as absent.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace fulcrum::trace::inject {
+
+struct Config {
+  std::string folder;         // FULCRUM_TRACE_FOLDER; empty: do nothing at all
+  bool full = false;          // FULCRUM_TRACE_FULL
+  double budget_share = 0.05;  // FULCRUM_TRACE_BUDGET
+  std::int64_t limit_bytes = std::int64_t{256} << 20;  // FULCRUM_TRACE_LIMIT
+  bool counters = false;                               // FULCRUM_TRACE_COUNTERS
+  bool hash_copies = false;                            // FULCRUM_TRACE_HASH
+  bool managed = true;                                 // FULCRUM_TRACE_MANAGED
+  // What a record adds to the thread that launches: FULCRUM_TRACE_RECORD_NS and _CALL_NS, calibrated.
+  double record_ns = 500, call_ns = 250;
+  // Words by which a measurement of the collector itself takes parts of it away: FULCRUM_TRACE_PARTS.
+  std::string parts;
+  bool has_part(std::string_view word) const;
+};
+
+Config config_from_environment();
+
+}  // namespace fulcrum::trace::inject
