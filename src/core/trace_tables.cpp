@@ -99,7 +99,6 @@ static void describe(Io& io, typename Io::template Ref<GpuTrace::CounterSample> 
   io.required("pcie_read_bytes", c.pcie_read_bytes);
   io.required("pcie_write_bytes", c.pcie_write_bytes);
   io.required("sm_throughput", c.sm_throughput);
-  io.required("sm_throughput", c.sm_throughput);
 }
 
 void add_trace_tables(const GpuTrace& trace, Json& json) {

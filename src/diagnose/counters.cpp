@@ -13,7 +13,8 @@
 namespace fulcrum::diagnose {
 namespace {
 
-double percent_of(const Facts& facts, const Timeline::Kernel& kernel, std::initializer_list<std::string_view> names) {
+double percent_of(const Facts& facts, const Timeline::Kernel& kernel,
+                  std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) {
     if (const auto value = metric(facts, kernel, name)) return std::clamp(*value / 100, 0.0, 1.0);
   }
@@ -49,7 +50,8 @@ double issue_rate(const Facts& facts, const Timeline::Kernel& kernel) {
 std::optional<NotChecked> needs_counters(const Facts& facts, std::string_view rule) {
   if (auto missing = needs_kernels(facts, rule)) return missing;
   const auto& kernels = facts.timeline.kernels;
-  const bool sampled = std::any_of(kernels.begin(), kernels.end(), [](const auto& k) { return k.counter_samples > 0; });
+  const bool sampled =
+      std::any_of(kernels.begin(), kernels.end(), [](const auto& k) { return k.counter_samples > 0; });
   if (sampled || !facts.trace.kernel_counters.empty()) return std::nullopt;
   if (!facts.trace.counters_refused.empty()) {
     return not_checked(rule, "counters were refused: " + facts.trace.counters_refused,

@@ -54,7 +54,8 @@ Gain simulate_up_to(const Facts& facts, Change high) {
   return gain;
 }
 
-Gain kernel_gain(const Facts& facts, std::span<const std::uint32_t> ops, double low_local, double high_local) {
+Gain kernel_gain(const Facts& facts, std::span<const std::uint32_t> ops, double low_local,
+                 double high_local) {
   Change low, high;
   shorten(facts, low, ops, 1 - low_local);
   shorten(facts, high, ops, 1 - high_local);
@@ -81,6 +82,7 @@ Change merged(Change a, const Change& b) {
   };
   shorter(a.op_ns, b.op_ns);
   shorter(a.call_ns, b.call_ns);
+  shorter(a.host_before_ns, b.host_before_ns);
   a.no_wait.insert(b.no_wait.begin(), b.no_wait.end());
   a.not_launched.insert(b.not_launched.begin(), b.not_launched.end());
   a.gone.insert(b.gone.begin(), b.gone.end());

@@ -24,11 +24,14 @@ std::int64_t moved_ns(const std::vector<const GpuTrace::Fault*>& faults, std::in
                       std::int64_t end_ns) {
   // Faults are short: what began a second before the span does not reach into it.
   constexpr std::int64_t kLongestNs = 1'000'000'000;
+  // Between two pages that the host fetches back it is inside the kernel's fault handler.
+  constexpr std::int64_t kHandlerNs = 200'000;
   auto at = std::lower_bound(faults.begin(), faults.end(), begin_ns - kLongestNs,
                              [](const GpuTrace::Fault* f, std::int64_t ns) { return f->begin_ns < ns; });
   std::int64_t sum = 0, reach = begin_ns;
   for (; at != faults.end() && (*at)->begin_ns < end_ns; ++at) {
-    const auto from = std::max(reach, (*at)->begin_ns), to = std::min(end_ns, (*at)->end_ns);
+    const auto from = (*at)->begin_ns - reach < kHandlerNs ? reach : (*at)->begin_ns;
+    const auto to = std::min(end_ns, (*at)->end_ns);
     if (to > from) sum += to - from, reach = to;
   }
   return sum;
@@ -39,7 +42,7 @@ std::int64_t blamed(const Facts& facts, const Joined& joined, const Timeline::Ga
                     bool (*is)(CallKind)) {
   const auto& calls = facts.trace.calls;
   const auto fits = [&](std::int64_t call) {
-    return call >= 0 && std::size_t(call) < calls.size() && is(calls[std::size_t(call)].kind);
+    return call >= 0 && std::size_t(call) < calls.size() && is(joined.kind[std::size_t(call)]);
   };
   if (fits(gap.call)) return gap.call;
   std::int64_t call = gap.after < joined.call_of_op.size() ? joined.call_of_op[gap.after] : -1;
@@ -53,15 +56,17 @@ std::int64_t blamed(const Facts& facts, const Joined& joined, const Timeline::Ga
 
 bool is_copy(CallKind kind) { return kind == CallKind::copy; }
 
-// A gap after which a kernel came that a graph could hold: launched alone, after other launches and no wait.
+// A short gap after which came what a graph could hold: launched alone, with no work of the program before it.
 bool is_dispatch(const Facts& facts, const Joined& joined, const Timeline::Gap& gap) {
   const auto& ops = facts.trace.ops;
-  if (gap.after >= ops.size() || ops[gap.after].graph != 0 || ops[gap.after].kind == GpuOpKind::copy) {
-    return false;
-  }
+  if (gap.after >= ops.size() || ops[gap.after].graph != 0) return false;
   const std::int64_t call = joined.call_of_op[gap.after];
-  if (call < 0 || !is_launch(facts.trace.calls[std::size_t(call)].kind)) return false;
-  return joined.host_ns_before(std::uint32_t(call)) < kDispatchNs;
+  if (call < 0 || gap.end_ns - gap.begin_ns >= kDispatchNs) return false;
+  const GpuTrace::Op& op = ops[gap.after];
+  if (op.kind == GpuOpKind::copy) {
+    return op.async && op.from != MemoryKind::pageable && op.to != MemoryKind::pageable;
+  }
+  return is_launch(joined.kind[std::size_t(call)]);
 }
 
 Idle owned(const Facts& facts, const Joined& joined, const Timeline::Gap& gap,
@@ -79,7 +84,9 @@ Idle owned(const Facts& facts, const Joined& joined, const Timeline::Gap& gap,
       idle.owner = is_dispatch(facts, joined, gap) ? Owner::launch : Owner::nobody;
       break;
     case GapCause::host:
-      idle.owner = is_dispatch(facts, joined, gap) ? Owner::launch : Owner::host;
+      idle.owner = is_dispatch(facts, joined, gap) ? Owner::launch
+                   : length >= kDispatchNs         ? Owner::host
+                                                   : Owner::nobody;
       break;
     case GapCause::sync:
       idle.owner = Owner::sync;
@@ -130,6 +137,7 @@ bool is_launch(CallKind kind) { return kind == CallKind::launch || kind == CallK
 Joined::Joined(const Facts& facts)
     : call_of_op(facts.trace.ops.size(), -1),
       op_of_call(facts.trace.calls.size(), -1),
+      kind(facts.trace.calls.size()),
       calls_of_thread(facts.trace.threads.size()),
       place(facts.trace.calls.size(), 0),
       trace(facts.trace) {
@@ -137,11 +145,19 @@ Joined::Joined(const Facts& facts)
   by_key.reserve(trace.calls.size());
   for (std::uint32_t i = 0; i < trace.calls.size(); ++i) {
     const GpuTrace::Call& call = trace.calls[i];
+    kind[i] = call.kind;
     if (call.thread >= calls_of_thread.size()) calls_of_thread.resize(call.thread + 1);
-    place[i] = std::uint32_t(calls_of_thread[call.thread].size());
-    calls_of_thread[call.thread].push_back(i);
+    auto& own = calls_of_thread[call.thread];
+    std::uint32_t outer = i;
+    if (!own.empty() && call.end_ns <= trace.calls[own.back()].end_ns) {
+      outer = own.back();
+      if (kind[outer] == CallKind::other) kind[outer] = call.kind;
+    } else {
+      own.push_back(i);
+    }
+    place[i] = std::uint32_t(own.size() - 1);
     const auto process = call.thread < trace.threads.size() ? trace.threads[call.thread].process : 0;
-    if (call.correlation != 0) by_key.emplace(key(process, call.correlation), i);
+    if (call.correlation != 0) by_key.emplace(key(process, call.correlation), outer);
   }
   for (std::uint32_t i = 0; i < trace.ops.size(); ++i) {
     const GpuTrace::Op& op = trace.ops[i];
@@ -151,6 +167,10 @@ Joined::Joined(const Facts& facts)
     call_of_op[i] = found->second;
     if (op_of_call[found->second] < 0) op_of_call[found->second] = i;
   }
+}
+
+bool Joined::outermost(std::uint32_t call) const {
+  return calls_of_thread[trace.calls[call].thread][place[call]] == call;
 }
 
 std::int64_t Joined::before(std::uint32_t call) const {
@@ -212,9 +232,10 @@ Gain range(const Facts& facts, double low_seconds, double high_seconds, double t
   Gain gain{.change = std::move(change), .simulated = true};
   if (all <= 0) return gain;
   const Timeline::Iterations& steps = timeline.iterations;
-  const double spread = steps.median_seconds > 0
-                            ? std::min(kMostSpread, (steps.high_seconds - steps.low_seconds) / 2 / steps.median_seconds)
-                            : 0;
+  const double spread =
+      steps.median_seconds > 0
+          ? std::min(kMostSpread, (steps.high_seconds - steps.low_seconds) / 2 / steps.median_seconds)
+          : 0;
   const double error = std::min(kMostError, timeline.model_error);
   // The run that is not traced is shorter by what tracing adds, and so is what it would save.
   const double traced = std::min(0.5 * all, timeline.tracing_per_launch.seconds * traced_calls);

@@ -18,14 +18,16 @@ bool is_sync(CallKind);
 bool is_allocation(CallKind);
 bool is_launch(CallKind);
 
-/// The trace joined by correlation and by thread.
+/// The trace joined by correlation and by thread. A call inside another on its thread counts as that one.
 struct Joined {
   explicit Joined(const Facts&);
 
-  std::vector<std::int64_t> call_of_op;                      // -1: not traced
-  std::vector<std::int64_t> op_of_call;                      // the first; -1: none
-  std::vector<std::vector<std::uint32_t>> calls_of_thread;   // in order
-  std::vector<std::uint32_t> place;                          // of a call in its thread
+  std::vector<std::int64_t> call_of_op;  // -1: not traced
+  std::vector<std::int64_t> op_of_call;  // the first; -1: none
+  std::vector<CallKind> kind;            // of a call, or of the one inside a call of kind other
+  std::vector<std::vector<std::uint32_t>> calls_of_thread;  // outermost ones, in order
+  std::vector<std::uint32_t> place;                         // of a call in its thread
+  bool outermost(std::uint32_t call) const;
   /// The call before it on its thread; -1: none.
   std::int64_t before(std::uint32_t call) const;
   /// Host time outside the API right before a call.

@@ -33,7 +33,8 @@ std::vector<model::TiledDim> attention_dims(const Shape& shape, double blocks) {
   const double queries = number(shape, "Sq", 1), keys = number(shape, "Skv", queries);
   const double tile = tile_for(queries, std::max(1.0, std::floor(blocks / pairs)));
   const double splits = std::max(1.0, std::floor(blocks / (pairs * std::ceil(queries / tile))));
-  return {{"BH", pairs, 1, 1, 0}, {"Sq", queries, tile, kLeastTile, 0}, {"Skv", keys, tile, kLeastTile, splits}};
+  return {
+      {"BH", pairs, 1, 1, 0}, {"Sq", queries, tile, kLeastTile, 0}, {"Skv", keys, tile, kLeastTile, splits}};
 }
 
 std::vector<model::TiledDim> product_dims(const Shape& shape, double blocks) {

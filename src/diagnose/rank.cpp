@@ -56,9 +56,9 @@ void rank(std::vector<Finding>& findings) {
 
 bool waits_for_parallelism(std::string_view rule) {
   static constexpr std::array<std::string_view, 14> kWaiting = {
-      "low_occupancy", "ragged_block",  "spill",       "sol",        "roofline",
-      "tensor_unused", "fp64_mix",      "issue_slots", "warp_stall", "occupancy_gap",
-      "uncoalesced",   "bank_conflict", "divergence",    "missed_concurrency"};
+      "low_occupancy", "ragged_block",      "spill",      "sol",           "roofline",    "tensor_unused",
+      "fp64_mix",      "issue_slots",       "warp_stall", "occupancy_gap", "uncoalesced", "bank_conflict",
+      "divergence",    "missed_concurrency"};
   return std::find(kWaiting.begin(), kWaiting.end(), rule) != kWaiting.end();
 }
 

@@ -36,6 +36,10 @@ case $mode in
       exit 1
     }
     ;;
-  page) node "$work/report_test.mjs" "$web/dist/report.html" ${shots:+"$shots"} ;;
+  page)
+    for test in report trace; do
+      node "$work/${test}_test.mjs" "$web/dist/report.html" ${shots:+"$shots"}
+    done
+    ;;
   *) echo "run.sh: no mode $mode" >&2; exit 2 ;;
 esac

@@ -59,9 +59,17 @@ function redraw({ chart, draw, box }: Live): void {
   chart.setOption(draw(colours(), box.clientWidth < 560), { notMerge: true });
 }
 
+const others: (() => void)[] = [];
+
+/// What draws by itself and wants to know about a change of theme.
+export function alsoRedraw(draw: () => void): void {
+  others.push(draw);
+}
+
 /// After a change of theme.
 export function redrawCharts(): void {
   live.forEach(redraw);
+  others.forEach((draw) => draw());
 }
 
 export interface Chart {

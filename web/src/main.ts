@@ -10,6 +10,8 @@ import { matrix } from "./matrix";
 import { profile } from "./profile";
 import { roofline } from "./roofline";
 import { themeButton } from "./theme";
+import { traceHeading, traceSections } from "./trace";
+import type { TracePage } from "./trace_types";
 import type { Plan, Report } from "./types";
 import { heading, verdict } from "./verdict";
 
@@ -34,19 +36,8 @@ function plans(list: Plan[]): HTMLElement[] {
   ];
 }
 
-function start(): void {
-  const page = document.getElementById("page")!;
-  const text = document.getElementById("report")!.textContent ?? "";
-  let report: Report;
-  try {
-    report = JSON.parse(text) as Report;
-  } catch {
-    page.append(el("p", { class: "banner" }, "This page has no report in it. fulcrum report --output FILE.html writes one that has."));
-    return;
-  }
-  document.title = report.title;
-  page.append(heading(report, themeButton()));
-  const sections = [
+function reportSections(report: Report): (HTMLElement | null)[] {
+  return [
     ...plans(report.plans),
     profile(report.profile),
     breakevens(report.breakevens),
@@ -57,9 +48,23 @@ function start(): void {
     machine(report),
     commands(report),
   ];
+}
+
+function start(): void {
+  const page = document.getElementById("page")!;
+  const text = document.getElementById("report")!.textContent ?? "";
+  let report: Report | TracePage;
+  try {
+    report = JSON.parse(text) as Report | TracePage;
+  } catch {
+    page.append(el("p", { class: "banner" }, "This page has no report in it. fulcrum report --output FILE.html writes one that has."));
+    return;
+  }
+  document.title = report.title;
+  page.append("trace" in report ? traceHeading(report, themeButton()) : heading(report, themeButton()));
+  const sections = "trace" in report ? traceSections(report) : reportSections(report);
   for (const one of sections) {
     if (one) page.append(one);
   }
 }
-
 start();

@@ -14,19 +14,26 @@ __global__ void score(const float* batch, float* scores) {
 
 struct Program {
   explicit Program(bool fixed) : loader(4, kCount, fixed) {
-    CUDA_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    for (Lane& lane : lanes) {
+      CUDA_OK(cudaStreamCreateWithFlags(&lane.stream, cudaStreamNonBlocking));
+      lane.batch = truth::device_array<float>(kCount), lane.scores = truth::device_array<float>(kCount);
+    }
   }
   void iteration(std::int64_t i) {
+    const Lane& lane = lanes[i % 2];
     const float* batch = loader.fill(i);
-    CUDA_OK(cudaMemcpyAsync(device, batch, kCount * sizeof(float), cudaMemcpyHostToDevice, stream));
-    loader.sent(stream);
-    score<<<kCount / kThreads, kThreads, 0, stream>>>(device, scores);
+    CUDA_OK(cudaMemcpyAsync(lane.batch, batch, kCount * sizeof(float), cudaMemcpyHostToDevice, lane.stream));
+    loader.sent(lane.stream);
+    score<<<kCount / kThreads, kThreads, 0, lane.stream>>>(lane.batch, lane.scores);
   }
-  double sum() { return truth::sum_of(scores, kCount); }
+  double sum() { return truth::sum_of(lanes[0].scores, kCount); }
 
+  struct Lane {
+    cudaStream_t stream;
+    float *batch, *scores;
+  };
+  Lane lanes[2];
   truth::Ring loader;
-  cudaStream_t stream;
-  float *device = truth::device_array<float>(kCount), *scores = truth::device_array<float>(kCount);
 };
 
 int main(int argc, char** argv) { return truth::run<Program>(argc, argv); }

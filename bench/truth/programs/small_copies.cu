@@ -4,13 +4,13 @@
 // Planted: the 96 parameter blocks of a model are uploaded one by one. Twin: they lie side by side and go in one copy.
 #include "../truth.h"
 
-constexpr int kLayers = 96, kBlock = 1024, kCount = 1 << 20, kThreads = 256;
+constexpr int kLayers = 96, kBlock = 512, kCount = 1 << 20, kThreads = 256;
 
 __global__ void apply(const float* parameters, float* out) {
   const int i = blockIdx.x * kThreads + threadIdx.x;
   float x = 0.5f;
   for (int layer = 0; layer < kLayers; ++layer)
-    x = truth::churn(0.5f * x + 0.5f * parameters[layer * kBlock + i % kBlock], 16);
+    x = truth::churn(0.5f * x + 0.5f * parameters[layer * kBlock + i % kBlock], 30);
   out[i] = x;
 }
 

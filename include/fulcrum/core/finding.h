@@ -111,6 +111,7 @@ struct Change {
   std::set<std::uint32_t> gone;          // ops that are not done at all (nor are their calls)
   std::set<std::uint32_t> own_stream;    // ops that wait for their own inputs' calls only: other streams
   double host_scale = 1;                 // of host time outside the API
+  std::map<std::uint32_t, std::int64_t> host_before_ns;  // new host time outside the API right before calls
 };
 struct Saved {
   double seconds = 0;  // of Timeline::seconds; what was simulated unchanged less what was simulated changed

@@ -8,6 +8,7 @@
 #include <fulcrum/machine.h>
 #include <fulcrum/record.h>
 #include <fulcrum/report.h>
+#include <fulcrum/trace.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -192,6 +193,13 @@ void look_at_recording(Findings& out) {
   }
 }
 
+void look_at_tracing(Findings& out) {
+  for (const trace::Capability& capability : trace::capabilities()) {
+    out.push_back({"trace: " + capability.name, capability.there ? State::fine : State::note,
+                   capability.detail, capability.hint});
+  }
+}
+
 void look_at_data(Context& context, Findings& out) {
   const auto folder = data_folder();
   if (!folder.ok()) {
@@ -252,6 +260,7 @@ Result<Exit> run_doctor(const Options&, Context& context) {
   look_at_gpu(findings);
   look_at_gpu_libraries(findings);
   look_at_recording(findings);
+  look_at_tracing(findings);
   look_at_data(context, findings);
   show(findings, context);
   FULCRUM_CHECK(context.write_json(to_document(findings)));

@@ -17,31 +17,31 @@
 namespace fulcrum::cli {
 namespace {
 
-struct Format {
+struct TraceFormat {
   std::string_view name, ending, opens;
   std::string (*text)(const GpuTrace&);
 };
-constexpr Format kFormats[] = {
+constexpr TraceFormat kTraceFormats[] = {
     {"ftrace", ".ftrace", "`fulcrum trace FILE` shows it again", trace::bytes_of},
     {"json", ".json", "for scripts, and for `fulcrum trace FILE`",
      [](const GpuTrace& trace) { return json_text(to_json(trace)) + "\n"; }},
     {"chrome", ".chrome.json", "ui.perfetto.dev or chrome://tracing opens it", trace::chrome_trace},
 };
 
-Names format_names() {
+Names trace_format_names() {
   Names names;
-  for (const Format& format : kFormats) names.emplace_back(format.name);
+  for (const TraceFormat& format : kTraceFormats) names.emplace_back(format.name);
   return names;
 }
 
-const Format& chosen_format(const Options& options) {
+const TraceFormat& chosen_trace_format(const Options& options) {
   const std::string name = options.text("format");
-  return *std::find_if(std::begin(kFormats), std::end(kFormats),
-                       [&](const Format& format) { return format.name == name; });
+  return *std::find_if(std::begin(kTraceFormats), std::end(kTraceFormats),
+                       [&](const TraceFormat& format) { return format.name == name; });
 }
 
 /// Exactly one of a command, a file and a pair of files.
-Status check_subject(const Options& options) {
+Status check_trace_subject(const Options& options) {
   const int given = static_cast<int>(!options.user_commands().empty()) +
                     static_cast<int>(!options.positionals().empty()) + static_cast<int>(options.has("diff"));
   if (given != 1 || options.user_commands().size() > 1) {
@@ -75,18 +75,18 @@ Result<GpuTrace> trace_of(const Options& options, Context& context, bool output_
 }
 
 /// Where the trace goes: --output, or a file of its own for a new run. Empty: nowhere.
-std::string output_of(const Options& options) {
+std::string trace_output_of(const Options& options) {
   if (options.has("output")) return options.text("output");
   if (!options.positionals().empty() && !options.has("format")) return "";
-  return fmt::format("fulcrum-trace{}", chosen_format(options).ending);
+  return fmt::format("fulcrum-trace{}", chosen_trace_format(options).ending);
 }
 
 std::string program_text(const Context& context) {
   return fmt::format("{} {} ({})", context.program(), build_info().version, build_info().commit);
 }
 
-Status write_page(const std::string& file, const GpuTrace& trace, const Timeline& timeline,
-                  const Diagnosis& diagnosis, const std::string& saved, Context& context) {
+Status write_trace_page(const std::string& file, const GpuTrace& trace, const Timeline& timeline,
+                        const Diagnosis& diagnosis, const std::string& saved, Context& context) {
   report::TracePage page;
   page.title = fmt::format("Fulcrum: {}", trace.command.empty() ? trace.origin : trace.command);
   page.created_utc = utc_now();
@@ -102,7 +102,7 @@ Status write_page(const std::string& file, const GpuTrace& trace, const Timeline
   return {};
 }
 
-Result<Exit> run_difference(const Options& options, Context& context) {
+Result<Exit> run_trace_difference(const Options& options, Context& context) {
   const std::vector<std::string> files = options.list("diff");
   FULCRUM_TRY(const GpuTrace before, load_trace(files.at(0)));
   FULCRUM_TRY(const GpuTrace after, load_trace(files.at(1)));
@@ -116,7 +116,7 @@ Result<Exit> run_difference(const Options& options, Context& context) {
 }
 
 /// What is left to fix, for scripts that stop on it.
-Exit gate(const Diagnosis& diagnosis, Context& context) {
+Exit gate_exit(const Diagnosis& diagnosis, Context& context) {
   for (const Finding& finding : diagnosis.findings) {
     if (finding.severity != Severity::fix) continue;
     context.note(fmt::format("--gate: {} remains to be fixed: {}", finding.id, finding.claim));
@@ -125,10 +125,10 @@ Exit gate(const Diagnosis& diagnosis, Context& context) {
   return Exit::ok;
 }
 
-Result<Exit> run(const Options& options, Context& context) {
-  FULCRUM_CHECK(check_subject(options));
-  if (options.has("diff")) return run_difference(options, context);
-  const std::string output = output_of(options);
+Result<Exit> run_trace(const Options& options, Context& context) {
+  FULCRUM_CHECK(check_trace_subject(options));
+  if (options.has("diff")) return run_trace_difference(options, context);
+  const std::string output = trace_output_of(options);
   if (!output.empty() && output != "-") FULCRUM_CHECK(check_output_file(output));
   if (options.has("html")) FULCRUM_CHECK(check_output_file(options.text("html")));
   std::string counters;
@@ -137,7 +137,7 @@ Result<Exit> run(const Options& options, Context& context) {
   }
   FULCRUM_TRY(GpuTrace trace, trace_of(options, context, output == "-"));
   if (options.has("ncu")) FULCRUM_CHECK(trace::add_ncu(trace, counters, options.text("ncu")));
-  const Format& format = chosen_format(options);
+  const TraceFormat& format = chosen_trace_format(options);
   if (output == "-") {
     context.write_output(format.text(trace));
     return interrupted() ? Exit::interrupted : Exit::ok;
@@ -157,11 +157,11 @@ Result<Exit> run(const Options& options, Context& context) {
     const std::string saved = readable                        ? output
                               : options.positionals().empty() ? std::string()
                                                               : options.positionals().front();
-    FULCRUM_CHECK(write_page(options.text("html"), trace, timeline, diagnosis, saved, context));
+    FULCRUM_CHECK(write_trace_page(options.text("html"), trace, timeline, diagnosis, saved, context));
   }
   FULCRUM_CHECK(context.write_json(report::findings_json(trace, timeline, diagnosis)));
   if (interrupted()) return Exit::interrupted;
-  return options.has("gate") ? gate(diagnosis, context) : Exit::ok;
+  return options.has("gate") ? gate_exit(diagnosis, context) : Exit::ok;
 }
 
 }  // namespace
@@ -222,7 +222,7 @@ Command trace() {
             .value = "NAME",
             .help = "of the trace: ftrace is small, json is for scripts, chrome is for Perfetto",
             .fallback = "ftrace",
-            .choices = format_names,
+            .choices = trace_format_names,
             .what = "format"},
            {.name = "html",
             .value = "FILE",
@@ -234,7 +234,7 @@ Command trace() {
                     "name the host functions that the GPU waits for, and show the timeline"},
                    {"fulcrum trace --diff before.ftrace after.ftrace", "did the change help, beyond doubt?"},
                    {"fulcrum trace trace.json.gz", "a trace that torch.profiler exported"}},
-      .run = run,
+      .run = run_trace,
   };
 }
 

@@ -89,8 +89,9 @@ Error nothing_seen(const GpuTrace& trace) {
         "run without that profiler; a trace that torch.profiler exports can be read: fulcrum trace FILE"};
   }
   if (trace.processes.empty()) {
+    const std::string why = trace.notes.empty() ? "no process of the program used a GPU" : trace.notes.back();
     return Error{
-        Code::inconclusive, fmt::format("the program did not use CUDA{}", ended),
+        Code::inconclusive, why + ended,
         "`fulcrum record -- CMD` profiles CPU programs; if it should have used a GPU, `fulcrum doctor` "
         "says what is missing, and docs/tracing.md what keeps the tracer out (sudo, containers, ssh)"};
   }

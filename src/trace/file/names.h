@@ -5,6 +5,7 @@
 // the first section of a file that was merged.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 namespace fulcrum::trace::file {
@@ -23,6 +24,10 @@ inline constexpr std::string_view kEnd = "end";  // of a process without a foote
 inline constexpr std::string_view kEndNs = "end_ns";
 inline constexpr std::string_view kCountersRefused = "counters_refused";
 inline constexpr std::string_view kNote = "note";
+// Why something is missing.
+inline constexpr std::string_view kClocksRefused = "clocks_refused";
+inline constexpr std::string_view kClocksMissing = "clocks_missing";
+inline constexpr std::string_view kCountersEnded = "counters_ended";
 // Of the whole run. Whole numbers that a double cannot hold are texts.
 inline constexpr std::string_view kRunCommand = "run.command";
 inline constexpr std::string_view kCreated = "run.created_utc";

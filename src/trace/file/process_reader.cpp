@@ -8,6 +8,7 @@
 #include <cxxabi.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -119,7 +120,12 @@ void ProcessReader::read_property(const Property& record, RunFacts& run) {
   if (name == p::kEnd && !value.empty()) us.end = value;
   if (name == p::kEndNs) us.end_ns = whole(value).value_or(0);  // made relative with the records
   if (name == p::kCountersRefused && trace_.counters_refused.empty()) trace_.counters_refused = value;
-  if (name == p::kNote && !value.empty()) trace_.notes.push_back(value);
+  if (name == p::kNote && !value.empty()) note(value);
+  for (const auto& [key, what] : {std::pair{p::kClocksRefused, "clocks and throttling were not seen"},
+                                  std::pair{p::kClocksMissing, "of the clocks some are missing"},
+                                  std::pair{p::kCountersEnded, "counters ended early"}}) {
+    if (name == key && !value.empty()) note(fmt::format("process {}: {}: {}", us.pid, what, value));
+  }
   if (!name.starts_with("run.")) return;
   if (name == p::kRunCommand) trace_.command = value;
   if (name == p::kCreated) trace_.created_utc = value;
@@ -136,7 +142,7 @@ void ProcessReader::read_property(const Property& record, RunFacts& run) {
 }
 
 void ProcessReader::read_device(const Device& d) {
-  GpuTrace::Device device{.id = static_cast<int>(d.id & 0xffff),
+  GpuTrace::Device device{.id = static_cast<int>(d.id & 0x3ff),
                           .name = text(d.name),
                           .sms = d.sms,
                           .compute_major = d.compute_major,
@@ -148,11 +154,11 @@ void ProcessReader::read_device(const Device& d) {
                           .memory_bytes = d.memory_bytes,
                           .memory_bytes_per_second = figure(d.memory_bytes_per_second),
                           .max_sm_mhz = figure(d.max_sm_mhz)};
-  for (const GpuTrace::Device& known : trace_.devices) {
+  for (const GpuTrace::Device& known : trace_.devices) {  // never many: their numbers have 10 bits
     if (known.id != device.id) continue;
     if (known.name != device.name || known.sms != device.sms)
-      trace_.notes.push_back(fmt::format("process {} calls {} device {}, which is {} for another: they are one here",
-                                         process().pid, device.name, device.id, known.name));
+      note(fmt::format("process {} calls {} device {}, which is {} for another: they are one here",
+                       process().pid, device.name, device.id, known.name));
     return;
   }
   trace_.devices.push_back(std::move(device));
@@ -216,18 +222,26 @@ std::uint32_t ProcessReader::number_of_shape(std::uint32_t id) {
   return at->second;
 }
 
+void ProcessReader::note(std::string text) {
+  constexpr std::size_t kMostNotes = 1000;
+  if (trace_.notes.size() >= kMostNotes) return;
+  if (std::find(trace_.notes.begin(), trace_.notes.end(), text) == trace_.notes.end())
+    trace_.notes.push_back(std::move(text));
+}
+
 void ProcessReader::add_notes() {
   const GpuTrace::Process& us = process();
-  const auto note = [&](std::string text) { trace_.notes.push_back(std::move(text)); };
   if (!us.profiler.empty())
     note(fmt::format("{} holds CUPTI: process {} ran unprofiled", us.profiler, us.pid));
   if (!section_.problem.empty())
     note(fmt::format("the trace of process {} ends early: {}", us.pid, section_.problem));
   if (!us.complete && section_.problem.empty() && us.profiler.empty())
-    note(fmt::format("process {} did not end its trace: it was killed or still runs, and up to a second is missing",
-                     us.pid));
+    note(fmt::format(
+        "process {} did not end its trace: it was killed or still runs, and up to a second is missing",
+        us.pid));
   const auto missing = [&](std::int64_t count, const char* what) {
-    if (count > 0) note(fmt::format("process {}: {} {} that its records name are not in its file", us.pid, count, what));
+    if (count > 0)
+      note(fmt::format("process {}: {} {} that its records name are not in its file", us.pid, count, what));
   };
   missing(missing_streams_, "streams");
   missing(missing_threads_, "threads");

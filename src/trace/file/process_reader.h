@@ -50,7 +50,10 @@ class ProcessReader {
   void add_clock(const Clock& record);
   void add_counter(const Counter& record);
   void close_open_ends();
+  void add_last_window();
   void add_notes();
+  /// Once: a merged file holds the notes of its first reading.
+  void note(std::string text);
 
   const std::string& text(std::uint32_t id);
   std::uint32_t number_of_stream(std::uint32_t id);
@@ -66,9 +69,10 @@ class ProcessReader {
   const Section& section_;
   std::uint32_t process_;
   std::int64_t base_ns_ = 0, last_ns_ = 0;
-  std::size_t first_range_ = 0, first_window_ = 0;
+  std::size_t first_range_ = 0, first_window_ = 0, first_op_ = 0;
   std::unordered_map<std::uint32_t, std::string> texts_;
   Numbers streams_, threads_, shapes_;
+  std::unordered_map<std::uint64_t, std::size_t> totals_;  // by shape and stream
   std::int64_t missing_streams_ = 0, missing_threads_ = 0, missing_shapes_ = 0, missing_texts_ = 0;
   std::int64_t bad_spans_ = 0, unread_chunks_ = 0;
 };

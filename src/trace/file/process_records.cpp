@@ -46,6 +46,7 @@ void ProcessReader::read_records(std::int64_t base_ns) {
   relative(section_.head.begin_ns, process().begin_ns);
   if (process().end_ns > 0) relative(process().end_ns, last_ns_);
   last_ns_ = std::max(last_ns_, process().begin_ns);
+  first_op_ = trace_.ops.size();
   first_range_ = trace_.ranges.size();
   first_window_ = trace_.windows.size();
   for (const ChunkView& chunk : section_.chunks) read_chunk(chunk);
@@ -110,7 +111,9 @@ void ProcessReader::read_samples(const ChunkView& chunk) {
         const auto same = [&](const auto& known) {
           return known.path == binary.path && known.build_id == binary.build_id;
         };
-        if (std::none_of(trace_.binaries.begin(), trace_.binaries.end(), same))
+        constexpr std::size_t kMostBinaries = 4096;
+        if (trace_.binaries.size() < kMostBinaries &&
+            std::none_of(trace_.binaries.begin(), trace_.binaries.end(), same))
           trace_.binaries.push_back(std::move(binary));
       });
     case Kind::drop:
@@ -119,8 +122,7 @@ void ProcessReader::read_samples(const ChunkView& chunk) {
         process().dropped += std::clamp<std::int64_t>(d.records, 0, most);
         process().zero_stamps += std::clamp<std::int64_t>(d.zero_stamps, 0, most);
         if (d.records > 0 && d.why != 0)
-          trace_.notes.push_back(
-              fmt::format("process {} lost {} records: {}", process().pid, d.records, text(d.why)));
+          note(fmt::format("process {} lost {} records: {}", process().pid, d.records, text(d.why)));
       });
     case Kind::text:
     case Kind::property:
@@ -179,8 +181,8 @@ void ProcessReader::read_call(const Call& c) {
   if (call.event != 0 && call.event >> kEventBits == 0) call.event |= std::uint64_t{process_} << kEventBits;
   const std::int64_t duration = is_long ? c.bytes : c.duration_ns;
   const bool fits = duration >= 0 && duration < kLatestStamp && c.begin_ns < kLatestStamp - duration;
-  fits && span(c.begin_ns, c.begin_ns + duration, call.begin_ns, call.end_ns) ? trace_.calls.push_back(call)
-                                                                              : void(++bad_spans_);
+  fits&& span(c.begin_ns, c.begin_ns + duration, call.begin_ns, call.end_ns) ? trace_.calls.push_back(call)
+                                                                             : void(++bad_spans_);
 }
 
 void ProcessReader::read_total(const Total& t) {
@@ -194,11 +196,10 @@ void ProcessReader::read_total(const Total& t) {
     if (t.histogram[i] > 0) total.histogram[i] = t.histogram[i];
   }
   // Totals are written again and again as they grow; the last counts.
-  const auto same = [&](const auto& known) {
-    return known.shape == total.shape && known.stream == total.stream;
-  };
-  const auto known = std::find_if(trace_.totals.rbegin(), trace_.totals.rend(), same);
-  known == trace_.totals.rend() ? trace_.totals.push_back(std::move(total)) : void(*known = std::move(total));
+  const auto [at, added] =
+      totals_.try_emplace(std::uint64_t{total.shape} << 32 | total.stream, trace_.totals.size());
+  if (added) trace_.totals.emplace_back();
+  trace_.totals[at->second] = std::move(total);
 }
 
 void ProcessReader::read_window(const Window& w) {
@@ -208,9 +209,8 @@ void ProcessReader::read_window(const Window& w) {
   if (!there) return void(++bad_spans_);
   if (w.end_ns == 0) window.end_ns = -kLatestStamp;
   // Announced when it opens and written again when it closes.
-  for (std::size_t i = first_window_; i < trace_.windows.size(); ++i) {
-    if (trace_.windows[i].begin_ns == window.begin_ns) return void(trace_.windows[i] = window);
-  }
+  if (trace_.windows.size() > first_window_ && trace_.windows.back().begin_ns == window.begin_ns)
+    trace_.windows.pop_back();
   trace_.windows.push_back(window);
 }
 
@@ -266,6 +266,19 @@ void ProcessReader::close_open_ends() {
     GpuTrace::Window& window = trace_.windows[i];
     if (window.end_ns == -kLatestStamp) window.end_ns = std::max(window.begin_ns, last_ns_);
   }
+  if (!process().complete && trace_.windows.size() > first_window_) add_last_window();
+}
+
+/// A killed process could not write the window that was open.
+void ProcessReader::add_last_window() {
+  std::int64_t closed = trace_.windows[first_window_].end_ns;
+  for (std::size_t i = first_window_; i < trace_.windows.size(); ++i)
+    closed = std::max(closed, trace_.windows[i].end_ns);
+  GpuTrace::Window window{.process = process_, .begin_ns = last_ns_, .end_ns = last_ns_};
+  for (std::size_t i = first_op_; i < trace_.ops.size(); ++i) {
+    if (trace_.ops[i].begin_ns > closed) window.begin_ns = std::min(window.begin_ns, trace_.ops[i].begin_ns);
+  }
+  if (window.begin_ns < window.end_ns) trace_.windows.push_back(window);
 }
 
 }  // namespace fulcrum::trace::file

@@ -79,20 +79,17 @@ void read_cpu_profile(const std::string& text, std::string_view origin, GpuTrace
 
 Result<GpuTrace> join(const std::vector<Section>& sections, std::string_view origin, std::int64_t begin_ns) {
   FULCRUM_ASSERT(!sections.empty());
-  std::vector<const Section*> order;
-  for (const Section& section : sections) order.push_back(&section);
-  std::stable_sort(order.begin(), order.end(), [](const Section* a, const Section* b) {
-    return a->head.begin_ns < b->head.begin_ns;
-  });
   GpuTrace trace;
-  trace.created_utc = utc_of(order.front()->head.realtime_ns);
+  trace.created_utc = utc_of(sections.front().head.realtime_ns);
   RunFacts run;
   ShapeNumbers shapes;
   std::vector<ProcessReader> readers;
-  readers.reserve(order.size());
-  for (const Section* section : order)
-    readers.emplace_back(trace, shapes, *section).read_definitions(run);
-  const std::int64_t earliest = order.front()->head.begin_ns;
+  readers.reserve(sections.size());
+  std::int64_t earliest = sections.front().head.begin_ns;
+  for (const Section& section : sections) {
+    readers.emplace_back(trace, shapes, section).read_definitions(run);
+    earliest = std::min(earliest, section.head.begin_ns);
+  }
   const std::int64_t base = run.base_ns.value_or(begin_ns > 0 ? std::min(begin_ns, earliest) : earliest);
   trace.begin_ns = run.begin_ns.value_or(base);
   for (ProcessReader& reader : readers) reader.read_records(base);
@@ -143,6 +140,8 @@ Result<Folder> open_folder(const std::filesystem::path& folder) {
     }
     std::move(sections->begin(), sections->end(), std::back_inserter(result.sections));
   }
+  std::stable_sort(result.sections.begin(), result.sections.end(),
+                   [](const Section& a, const Section& b) { return a.head.begin_ns < b.head.begin_ns; });
   return result;
 }
 

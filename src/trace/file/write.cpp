@@ -5,277 +5,100 @@
 // the files of the processes and written here is read again as the same trace.
 #include <fulcrum/trace.h>
 
-#include <algorithm>
-#include <cstring>
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <unordered_map>
 
-#include "trace/file/format.h"
 #include "trace/file/names.h"
+#include "trace/file/process_writer.h"
 
 namespace fulcrum::trace {
-namespace file {
 namespace {
 
-/// Chunks of a few hundred kilobytes: a file that is cut off loses no more than one.
-constexpr std::size_t kMostChunkBytes = 1 << 18;
+using file::ProcessWriter;
+using file::SectionWriter;
+
 /// Stamps are positive, and 0 says that there is none; a trace that came without a clock gets one.
 constexpr std::int64_t kEarliestBase = std::int64_t{1} << 40;
-constexpr int kEventBits = 48;
 
-std::uint32_t id_of(std::uint32_t number) { return number + 1; }
-
-template <class To, class From>
-To clamped(From value) {
-  return static_cast<To>(std::clamp<From>(value, 0, static_cast<From>(std::numeric_limits<To>::max())));
+std::string kernel_counters(const GpuTrace& trace) {
+  if (trace.kernel_counters.empty()) return "";
+  Json list = Json::array();
+  for (const GpuTrace::KernelCounters& counters : trace.kernel_counters) {
+    Json metrics = Json::object();
+    for (const auto& [name, value] : counters.metrics) metrics[name] = value;
+    list.push_back(Json{{"shape", ProcessWriter::id_of(counters.shape)},
+                        {"origin", counters.origin},
+                        {"launches", static_cast<unsigned>(std::max(0, counters.launches))},
+                        {"metrics", std::move(metrics)}});
+  }
+  return json_text(list);
 }
 
-/// One section in the making: texts come first, then what refers to them.
-class SectionWriter {
- public:
-  SectionWriter(std::int64_t pid, std::int64_t parent, std::int64_t begin_ns, std::int64_t realtime_ns) {
-    Head head{};
-    std::memcpy(head.magic, kMagic, sizeof(kMagic));
-    head.version = kVersion;
-    head.head_bytes = sizeof(head);
-    head.pid = pid;
-    head.parent = parent;
-    head.begin_ns = begin_ns;
-    head.realtime_ns = realtime_ns;
-    bytes_.assign(reinterpret_cast<const char*>(&head), sizeof(head));
+void write_run(const GpuTrace& trace, std::int64_t base_ns, SectionWriter& out) {
+  namespace p = file::property;
+  out.property(p::kRunCommand, trace.command);
+  out.property(p::kCreated, trace.created_utc);
+  out.property(p::kMachine, trace.machine_id);
+  out.property(p::kProgram, trace.program);
+  out.property(p::kOrigin, trace.origin);
+  out.property(p::kBaseNs, std::to_string(base_ns));
+  out.property(p::kBeginNs, std::to_string(trace.begin_ns));
+  out.property(p::kWallNs, std::to_string(trace.wall_ns));
+  out.property(p::kExitCode, double(trace.exit_code));
+  out.property(p::kCountersRefused, trace.counters_refused);
+  for (const std::string& note : trace.notes) out.property(p::kNote, note);
+  if (trace.cpu) {
+    out.property(p::kCpuProfile, json_text(to_json(*trace.cpu)));
+    out.property(p::kCpuOffset, trace.cpu_offset_seconds);
   }
+  out.property(p::kKernelCounters, kernel_counters(trace));
+}
 
-  std::uint32_t text(const std::string& value) {
-    if (value.empty()) return 0;
-    const auto [at, added] = texts_.try_emplace(value, static_cast<std::uint32_t>(texts_.size() + 1));
-    if (added) {
-      const std::uint32_t id = at->second;
-      const Chunk chunk{kChunkMagic, Kind::text, static_cast<std::uint32_t>(sizeof(id) + value.size()), 1};
-      add(&chunk, sizeof(chunk));
-      add(&id, sizeof(id));
-      bytes_ += value;
-    }
-    return at->second;
+void write_process(const GpuTrace::Process& process, std::int64_t base_ns, SectionWriter& out) {
+  namespace p = file::property;
+  out.property(p::kCommand, process.command);
+  out.property(p::kProfiler, process.profiler);
+  out.property(p::kCuptiVersion, double(process.cupti_version));
+  out.property(p::kDriverVersion, double(process.driver_version));
+  for (const std::string& kind : process.kinds) out.property(p::kKind, kind);
+  for (const std::string& kind : process.refused) out.property(p::kRefused, kind);
+  out.property(p::kFullOverheadShare, process.full_overhead_share);
+  out.property(p::kOverheadSeconds, process.overhead_seconds);
+  if (!process.complete) {
+    out.property(p::kEnd, process.end);
+    out.property(p::kEndNs, std::to_string(base_ns + process.end_ns));
   }
-  void property(std::string_view name, const std::string& value) {
-    if (!value.empty()) properties_.push_back({text(std::string(name)), text(value), 0});
-  }
-  void property(std::string_view name, double number) {
-    properties_.push_back({text(std::string(name)), 0, number});
-  }
-  template <class Record>
-  void records(Kind kind, const std::vector<Record>& list) {
-    constexpr std::size_t kMost = kMostChunkBytes / sizeof(Record);
-    for (std::size_t at = 0; at < list.size(); at += kMost) {
-      const std::size_t count = std::min(kMost, list.size() - at);
-      const Chunk chunk{kChunkMagic, kind, static_cast<std::uint32_t>(count * sizeof(Record)),
-                        static_cast<std::uint32_t>(count)};
-      add(&chunk, sizeof(chunk));
-      add(list.data() + at, count * sizeof(Record));
-    }
-  }
-  std::string take() { return std::move(bytes_); }
-  void write_properties() { records(Kind::property, properties_); }
+}
 
- private:
-  void add(const void* data, std::size_t size) { bytes_.append(static_cast<const char*>(data), size); }
-
-  std::string bytes_;
-  std::unordered_map<std::string, std::uint32_t> texts_;
-  std::vector<Property> properties_;
-};
-
-/// What belongs to one process of a trace, as records.
-class ProcessWriter {
- public:
-  ProcessWriter(const GpuTrace& trace, std::uint32_t process, std::int64_t base_ns, SectionWriter& out)
-      : trace_(trace), process_(process), base_ns_(base_ns), out_(out) {}
-
-  void definitions() {
-    std::vector<Device> devices;
-    for (const GpuTrace::Device& d : trace_.devices) {
-      devices.push_back({clamped<std::uint32_t>(d.id), out_.text(d.name), d.sms, d.compute_major,
-                         d.compute_minor, d.max_threads_per_sm, d.max_blocks_per_sm, d.registers_per_sm,
-                         d.shared_per_sm, d.memory_bytes, d.memory_bytes_per_second, d.max_sm_mhz});
-    }
-    out_.records(Kind::device, devices);
-    std::vector<Stream> streams;
-    for (std::uint32_t i = 0; i < trace_.streams.size(); ++i) {
-      const GpuTrace::Stream& s = trace_.streams[i];
-      if (s.process != process_) continue;
-      const std::uint32_t flags =
-          (s.legacy_default ? kLegacyDefault : 0u) | (s.blocking ? 0u : std::uint32_t{kNonBlocking});
-      streams.push_back(
-          {id_of(i), clamped<std::uint32_t>(s.device), 0, clamped<std::uint32_t>(s.id), flags, 0});
-    }
-    out_.records(Kind::stream, streams);
-    std::vector<Thread> threads;
-    for (std::uint32_t i = 0; i < trace_.threads.size(); ++i) {
-      const GpuTrace::Thread& t = trace_.threads[i];
-      if (t.process == process_) threads.push_back({id_of(i), out_.text(t.name), t.tid});
-    }
-    out_.records(Kind::thread, threads);
-    write_shapes();
+std::string section(const GpuTrace& trace, std::uint32_t number, std::int64_t base_ns) {
+  const GpuTrace::Process process =
+      number < trace.processes.size() ? trace.processes[number] : GpuTrace::Process{.complete = true};
+  SectionWriter out(process.pid, process.parent, base_ns + process.begin_ns, 0);
+  if (number == 0) write_run(trace, base_ns, out);
+  write_process(process, base_ns, out);
+  out.write_properties();
+  ProcessWriter records(trace, number, base_ns, out);
+  records.definitions();
+  records.work();
+  if (number == 0) records.shared_samples();
+  // Without reasons: they are notes of the run already.
+  if (process.dropped > 0 || process.zero_stamps > 0)
+    out.records(file::Kind::drop,
+                std::vector<file::Drop>{{base_ns, process.dropped, process.zero_stamps, 0, 0}});
+  if (process.complete) {
+    const file::Footer footer{base_ns + process.end_ns, out.text(process.end), 0, process.overhead_seconds};
+    out.records(file::Kind::footer, std::vector{footer});
   }
-
-  void work() {
-    std::vector<Kernel> kernels;
-    std::vector<Copy> copies;
-    for (const GpuTrace::Op& op : trace_.ops) {
-      if (!ours(op.stream)) continue;
-      if (op.kind == GpuOpKind::kernel || op.kind == GpuOpKind::graph) {
-        kernels.push_back({at(op.begin_ns), at(op.end_ns),
-                           op.kind == GpuOpKind::graph ? kWholeGraph : id_of(op.shape), id_of(op.stream),
-                           op.correlation, op.graph, op.graph_node});
-        continue;
-      }
-      const std::uint8_t kind =
-          op.kind == GpuOpKind::memset ? kMemset : static_cast<std::uint8_t>(op.copy);
-      copies.push_back({at(op.begin_ns), at(op.end_ns), op.bytes, id_of(op.stream), op.correlation, op.graph,
-                        kind, static_cast<std::uint8_t>(op.from), static_cast<std::uint8_t>(op.to),
-                        static_cast<std::uint8_t>(op.async ? 1 : 0), op.graph_node, op.from_address,
-                        op.to_address, op.content_hash});
-    }
-    out_.records(Kind::kernel, kernels);
-    out_.records(Kind::copy, copies);
-    write_calls();
-    write_marks();
-  }
-
-  /// Of devices and of the whole machine: once a file.
-  void shared_samples() {
-    std::vector<Clock> clocks;
-    for (const GpuTrace::Clock& c : trace_.clocks) {
-      clocks.push_back({at(c.at_ns), clamped<std::uint32_t>(c.device), static_cast<float>(c.sm_mhz),
-                        static_cast<float>(c.memory_mhz), static_cast<float>(c.watts),
-                        static_cast<float>(c.celsius), static_cast<float>(c.utilisation), c.reasons,
-                        static_cast<std::uint32_t>(c.others.size()),
-                        c.others.empty() ? 0 : clamped<std::uint32_t>(c.others[0])});
-    }
-    out_.records(Kind::clock, clocks);
-    std::vector<Counter> counters;
-    for (const GpuTrace::CounterSample& c : trace_.counter_samples) {
-      const auto f = [](double value) { return static_cast<float>(value); };
-      counters.push_back({at(c.begin_ns), at(c.end_ns), clamped<std::uint32_t>(c.device), f(c.sm_active),
-                          f(c.tensor_active), f(c.warps_active), f(c.instructions), f(c.dram_read), f(c.dram),
-                          f(c.l2_hit), f(c.l1_hit), f(c.pcie_read_bytes), f(c.pcie_write_bytes),
-                          f(c.sm_throughput)});
-    }
-    out_.records(Kind::counter, counters);
-    std::vector<Binary> binaries;
-    for (const GpuTrace::Binary& b : trace_.binaries) {
-      binaries.push_back(
-          {out_.text(b.path), out_.text(b.build_id), b.modified_ns, out_.text(b.newer), 0, b.newer_by_ns});
-    }
-    out_.records(Kind::binary, binaries);
-  }
-
- private:
-  std::int64_t at(std::int64_t instant) const { return base_ns_ + instant; }
-  bool ours(std::uint32_t stream) const {
-    return (stream < trace_.streams.size() ? trace_.streams[stream].process : 0) == process_;
-  }
-  bool our_thread(std::uint32_t thread) const {
-    return (thread < trace_.threads.size() ? trace_.threads[thread].process : 0) == process_;
-  }
-
-  void write_shapes() {
-    // All of them in the first section, so that their numbers stay; in the others what their ops name.
-    std::vector<bool> used(trace_.shapes.size(), process_ == 0);
-    const auto use = [&](std::uint32_t shape) {
-      if (shape < used.size()) used[shape] = true;
-    };
-    for (const GpuTrace::Op& op : trace_.ops) {
-      if (op.kind == GpuOpKind::kernel && ours(op.stream)) use(op.shape);
-    }
-    for (const GpuTrace::Total& total : trace_.totals) {
-      if (ours(total.stream)) use(total.shape);
-    }
-    std::vector<Shape> shapes;
-    for (std::uint32_t i = 0; i < trace_.shapes.size(); ++i) {
-      if (!used[i]) continue;
-      const LaunchShape& s = trace_.shapes[i];
-      Shape& r = shapes.emplace_back();
-      r.id = id_of(i);
-      r.name = out_.text(s.name);
-      for (int d = 0; d < 3; ++d) {
-        r.grid[d] = clamped<std::uint32_t>(s.grid[d]);
-        r.block[d] = clamped<std::uint32_t>(s.block[d]);
-        r.cluster[d] = clamped<std::uint32_t>(s.cluster[d]);
-      }
-      r.registers = s.registers;
-      r.static_shared = clamped<std::int32_t>(s.static_shared);
-      r.dynamic_shared = clamped<std::int32_t>(s.dynamic_shared);
-      r.local_bytes = clamped<std::int32_t>(s.local_bytes);
-      r.blocks_per_sm = s.blocks_per_sm;
-      r.occupancy = static_cast<float>(s.occupancy);
-      r.limiter = out_.text(s.limiter);
-    }
-    out_.records(Kind::shape, shapes);
-  }
-
-  void write_calls() {
-    std::vector<Call> calls;
-    for (const GpuTrace::Call& c : trace_.calls) {
-      if (!our_thread(c.thread)) continue;
-      const std::int64_t duration = c.end_ns - c.begin_ns;
-      const bool is_long = duration >= kLongCall;
-      const std::uint64_t event =
-          c.event >> kEventBits == process_ ? c.event & ((std::uint64_t{1} << kEventBits) - 1) : c.event;
-      calls.push_back({at(c.begin_ns), is_long ? kLongCall : clamped<std::uint32_t>(duration),
-                       id_of(c.thread), c.correlation,
-                       c.stream < 0 ? 0 : id_of(static_cast<std::uint32_t>(c.stream)) + 1, event,
-                       is_long ? duration : c.bytes, c.address, static_cast<std::uint16_t>(c.kind),
-                       static_cast<std::uint16_t>(c.per_thread_stream ? 1 : 0), 0});
-    }
-    out_.records(Kind::call, calls);
-  }
-
-  void write_marks() {
-    std::vector<Range> ranges;
-    for (const GpuTrace::Range& r : trace_.ranges) {
-      if (our_thread(r.thread))
-        ranges.push_back({at(r.begin_ns), at(r.end_ns), id_of(r.thread), out_.text(r.name)});
-    }
-    out_.records(Kind::range, ranges);
-    std::vector<Overhead> overheads;
-    for (const GpuTrace::Overhead& o : trace_.overheads) {
-      if (our_thread(o.thread))
-        overheads.push_back({at(o.begin_ns), at(o.end_ns), id_of(o.thread), out_.text(o.what)});
-    }
-    out_.records(Kind::overhead, overheads);
-    std::vector<Fault> faults;
-    for (const GpuTrace::Fault& f : trace_.faults) {
-      if (f.process == process_)
-        faults.push_back({at(f.begin_ns), at(f.end_ns), f.bytes, f.count,
-                          static_cast<std::uint8_t>(f.direction), static_cast<std::uint8_t>(f.stalled),
-                          clamped<std::uint16_t>(f.device), 0});
-    }
-    out_.records(Kind::fault, faults);
-    std::vector<Window> windows;
-    for (const GpuTrace::Window& w : trace_.windows) {
-      if (w.process == process_) windows.push_back({at(w.begin_ns), at(w.end_ns)});
-    }
-    out_.records(Kind::window, windows);
-    std::vector<Total> totals;
-    for (const GpuTrace::Total& t : trace_.totals) {
-      if (!ours(t.stream)) continue;
-      Total& r = totals.emplace_back(
-          Total{id_of(t.shape), id_of(t.stream), t.count, t.sum_ns, t.min_ns, t.max_ns, {}});
-      for (const auto& [bucket, count] : t.histogram) {
-        if (bucket >= 0 && bucket < 40) r.histogram[bucket] = clamped<std::uint32_t>(count);
-      }
-    }
-    out_.records(Kind::total, totals);
-  }
-
-  const GpuTrace& trace_;
-  std::uint32_t process_;
-  std::int64_t base_ns_;
-  SectionWriter& out_;
-};
+  return out.take();
+}
 
 }  // namespace
-}  // namespace file
+
+std::string bytes_of(const GpuTrace& trace) {
+  const std::int64_t base_ns =
+      trace.begin_ns >= kEarliestBase ? trace.begin_ns : trace.begin_ns + kEarliestBase;
+  std::string bytes = section(trace, 0, base_ns);
+  for (std::uint32_t i = 1; i < trace.processes.size(); ++i) bytes += section(trace, i, base_ns);
+  return bytes;
+}
+
 }  // namespace fulcrum::trace

@@ -12,9 +12,9 @@
 namespace fulcrum::trace::inject {
 
 struct Config {
-  std::string folder;         // FULCRUM_TRACE_FOLDER; empty: do nothing at all
-  bool full = false;          // FULCRUM_TRACE_FULL
-  double budget_share = 0.05;  // FULCRUM_TRACE_BUDGET
+  std::string folder;                                  // FULCRUM_TRACE_FOLDER; empty: do nothing at all
+  bool full = false;                                   // FULCRUM_TRACE_FULL
+  double budget_share = 0.05;                          // FULCRUM_TRACE_BUDGET
   std::int64_t limit_bytes = std::int64_t{256} << 20;  // FULCRUM_TRACE_LIMIT
   bool counters = false;                               // FULCRUM_TRACE_COUNTERS
   bool hash_copies = false;                            // FULCRUM_TRACE_HASH

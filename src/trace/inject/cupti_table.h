@@ -23,26 +23,26 @@ static_assert(sizeof(CUpti_ActivityMemcpy6) == 96);
 static_assert(sizeof(CUpti_ActivityMemcpyPtoP4) == 96);
 #endif
 
-#define FULCRUM_CUPTI_FUNCTIONS(X)                                                                                 \
-  X(cuptiGetVersion)                                                                                               \
-  X(cuptiSubscribe)                                                                                                \
-  X(cuptiEnableCallback)                                                                                           \
-  X(cuptiGetCallbackName)                                                                                          \
-  X(cuptiSetThreadIdType)                                                                                          \
-  X(cuptiGetStreamIdEx)                                                                                            \
-  X(cuptiActivitySetAttribute)                                                                                     \
-  X(cuptiActivityRegisterTimestampCallback)                                                                        \
-  X(cuptiActivityRegisterCallbacks)                                                                                \
-  X(cuptiActivityEnable)                                                                                           \
-  X(cuptiActivityDisable)                                                                                          \
-  X(cuptiActivityFlushAll)                                                                                         \
-  X(cuptiActivityGetNextRecord)                                                                                    \
+#define FULCRUM_CUPTI_FUNCTIONS(X)          \
+  X(cuptiGetVersion)                        \
+  X(cuptiSubscribe)                         \
+  X(cuptiEnableCallback)                    \
+  X(cuptiGetCallbackName)                   \
+  X(cuptiSetThreadIdType)                   \
+  X(cuptiGetStreamIdEx)                     \
+  X(cuptiActivitySetAttribute)              \
+  X(cuptiActivityRegisterTimestampCallback) \
+  X(cuptiActivityRegisterCallbacks)         \
+  X(cuptiActivityEnable)                    \
+  X(cuptiActivityDisable)                   \
+  X(cuptiActivityFlushAll)                  \
+  X(cuptiActivityGetNextRecord)             \
   X(cuptiActivityGetNumDroppedRecords)
 // Later additions: absent in older libraries, and done without.
-#define FULCRUM_CUPTI_EXTRAS(X)                                                                                    \
-  X(cuptiSubscribe_v2)                                                                                             \
-  X(cuptiActivityEnableRuntimeApi)                                                                                 \
-  X(cuptiActivityEnableDriverApi)                                                                                  \
+#define FULCRUM_CUPTI_EXTRAS(X)    \
+  X(cuptiSubscribe_v2)             \
+  X(cuptiActivityEnableRuntimeApi) \
+  X(cuptiActivityEnableDriverApi)  \
   X(cuptiActivityConfigureUnifiedMemoryCounter)
 
 struct Cupti {

@@ -41,6 +41,20 @@ constexpr Metric kBlackwell[] = {
 };
 constexpr const char* kBlackwellChips[] = {"GB100", "GB102"};
 
+constexpr Metric kBlackwellUltra[] = {
+    {&Counter::sm_active, "TPC.TriageCompute.sm__cycles_active", RollUp::share},
+    {&Counter::tensor_active, "TPC.TriageCompute.sm__pipe_tensor_cycles_active_realtime", RollUp::share},
+    {&Counter::warps_active, "TPC.TriageCompute.tpc__warps_active_shader_cs_realtime", RollUp::share},
+    {&Counter::instructions, "TPC.TriageCompute.sm__inst_executed_realtime", RollUp::a_cycle},
+    {&Counter::dram_read, "FBSP.TriageCompute.dram__read_throughput", RollUp::share},
+    {&Counter::dram, "FBSP.TriageCompute.dram__throughput", RollUp::share},
+    {&Counter::l2_hit, "LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime", RollUp::ratio},
+    {&Counter::l1_hit, "SM_B.TriageCompute.l1tex__t_sector_hit_rate", RollUp::ratio},
+    {&Counter::pcie_read, "PCI.TriageCompute.pcie__read_bytes", RollUp::sum},
+    {&Counter::pcie_write, "PCI.TriageCompute.pcie__write_bytes", RollUp::sum},
+};
+constexpr const char* kBlackwellUltraChips[] = {"GB110"};
+
 constexpr Metric kAda[] = {
     {&Counter::sm_active, "SM_A.TriageAC.sm__cycles_active", RollUp::share},
     {&Counter::tensor_active, "sm__pipe_tensor_cycles_active_realtime_v2", RollUp::share},

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // CUPTI's calls for PM sampling, in the order in which they must come.
+#if __has_include(<cupti_pmsampling.h>)  // before CUDA 12.6 there was none: pm_sampling.cpp says so
+
 #include "trace/inject/pm_session.h"
 
 #include <ctime>
@@ -17,6 +19,13 @@ constexpr std::uint32_t kPortion = 512;
 // Cycles a microsecond, for chips without a trigger by time: their system clock is near it.
 constexpr double kCyclesPerNs = 1.4;
 
+template <class Parameters>
+Parameters sized(std::size_t bytes) {
+  Parameters parameters{};
+  parameters.structSize = bytes;
+  return parameters;
+}
+
 double thread_seconds() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -31,7 +40,7 @@ std::string PmMetrics::open(const std::string& chip, CUpti_ProfilerType type, st
   pointers_.clear();
   for (const std::string& name : names_) pointers_.push_back(name.c_str());
 
-  CUpti_Profiler_Host_Initialize_Params init{CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE};
+  auto init = sized<CUpti_Profiler_Host_Initialize_Params>(CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE);
   init.profilerType = type;
   init.pChipName = chip.c_str();
   init.pCounterAvailabilityImage = availability.empty() ? nullptr : availability.data();
@@ -39,26 +48,29 @@ std::string PmMetrics::open(const std::string& chip, CUpti_ProfilerType type, st
     return why_refused(result, "cuptiProfilerHostInitialize");
   host_ = init.pHostObject;
 
-  CUpti_Profiler_Host_ConfigAddMetrics_Params add{CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE};
+  auto add = sized<CUpti_Profiler_Host_ConfigAddMetrics_Params>(
+      CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE);
   add.pHostObject = host_;
   add.ppMetricNames = pointers_.data();
   add.numMetrics = pointers_.size();
   if (const int result = cupti_.add_metrics(&add))
     return why_refused(result, "cuptiProfilerHostConfigAddMetrics");
 
-  CUpti_Profiler_Host_GetConfigImageSize_Params size{
-      CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE};
+  auto size = sized<CUpti_Profiler_Host_GetConfigImageSize_Params>(
+      CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE);
   size.pHostObject = host_;
   if (const int result = cupti_.config_size(&size))
     return why_refused(result, "cuptiProfilerHostGetConfigImageSize");
   config_.resize(size.configImageSize);
-  CUpti_Profiler_Host_GetConfigImage_Params image{CUpti_Profiler_Host_GetConfigImage_Params_STRUCT_SIZE};
+  auto image =
+      sized<CUpti_Profiler_Host_GetConfigImage_Params>(CUpti_Profiler_Host_GetConfigImage_Params_STRUCT_SIZE);
   image.pHostObject = host_;
   image.configImageSize = config_.size();
   image.pConfigImage = config_.data();
   if (const int result = cupti_.config(&image)) return why_refused(result, "cuptiProfilerHostGetConfigImage");
 
-  CUpti_Profiler_Host_GetNumOfPasses_Params passes{CUpti_Profiler_Host_GetNumOfPasses_Params_STRUCT_SIZE};
+  auto passes =
+      sized<CUpti_Profiler_Host_GetNumOfPasses_Params>(CUpti_Profiler_Host_GetNumOfPasses_Params_STRUCT_SIZE);
   passes.configImageSize = config_.size();
   passes.pConfigImage = config_.data();
   if (const int result = cupti_.passes(&passes))
@@ -69,15 +81,16 @@ std::string PmMetrics::open(const std::string& chip, CUpti_ProfilerType type, st
 
 void PmMetrics::close() {
   if (!host_) return;
-  CUpti_Profiler_Host_Deinitialize_Params end{CUpti_Profiler_Host_Deinitialize_Params_STRUCT_SIZE};
+  auto end =
+      sized<CUpti_Profiler_Host_Deinitialize_Params>(CUpti_Profiler_Host_Deinitialize_Params_STRUCT_SIZE);
   end.pHostObject = std::exchange(host_, nullptr);
   cupti_.host_deinitialize(&end);
 }
 
 std::string PmSession::open(const MetricSet& set, const std::string& chip) {
   set_ = &set;
-  CUpti_PmSampling_GetCounterAvailability_Params have{
-      CUpti_PmSampling_GetCounterAvailability_Params_STRUCT_SIZE};
+  auto have = sized<CUpti_PmSampling_GetCounterAvailability_Params>(
+      CUpti_PmSampling_GetCounterAvailability_Params_STRUCT_SIZE);
   have.deviceIndex = device_;
   if (const int result = cupti_.availability(&have))
     return why_refused(result, "cuptiPmSamplingGetCounterAvailability");
@@ -95,7 +108,7 @@ std::string PmSession::open(const MetricSet& set, const std::string& chip) {
     return "the counters for " + chip + " need " + std::to_string(metrics_.passes()) +
            " passes on this device; sampling has one";
 
-  CUpti_PmSampling_Enable_Params enable{CUpti_PmSampling_Enable_Params_STRUCT_SIZE};
+  auto enable = sized<CUpti_PmSampling_Enable_Params>(CUpti_PmSampling_Enable_Params_STRUCT_SIZE);
   enable.deviceIndex = device_;
   if (const int result = cupti_.enable(&enable)) return why_refused(result, "cuptiPmSamplingEnable");
   object_ = enable.pPmSamplingObject;
@@ -104,7 +117,7 @@ std::string PmSession::open(const MetricSet& set, const std::string& chip) {
 
 std::string PmSession::start(std::uint64_t interval_ns) {
   interval_ns_ = interval_ns;
-  CUpti_PmSampling_SetConfig_Params config{CUpti_PmSampling_SetConfig_Params_STRUCT_SIZE};
+  auto config = sized<CUpti_PmSampling_SetConfig_Params>(CUpti_PmSampling_SetConfig_Params_STRUCT_SIZE);
   config.pPmSamplingObject = object_;
   config.configSize = metrics_.config().size();
   config.pConfig = metrics_.config().data();
@@ -118,7 +131,8 @@ std::string PmSession::start(std::uint64_t interval_ns) {
   if (const int result = cupti_.set_config(&config)) return why_refused(result, "cuptiPmSamplingSetConfig");
 
   if (data_.empty()) {
-    CUpti_PmSampling_GetCounterDataSize_Params size{CUpti_PmSampling_GetCounterDataSize_Params_STRUCT_SIZE};
+    auto size = sized<CUpti_PmSampling_GetCounterDataSize_Params>(
+        CUpti_PmSampling_GetCounterDataSize_Params_STRUCT_SIZE);
     size.pPmSamplingObject = object_;
     size.pMetricNames = metrics_.names().data();
     size.numMetrics = metrics_.names().size();
@@ -130,16 +144,16 @@ std::string PmSession::start(std::uint64_t interval_ns) {
   std::string refused = reset_data();
   if (!refused.empty()) return refused;
 
-  CUpti_PmSampling_Start_Params start{CUpti_PmSampling_Start_Params_STRUCT_SIZE};
+  auto start = sized<CUpti_PmSampling_Start_Params>(CUpti_PmSampling_Start_Params_STRUCT_SIZE);
   start.pPmSamplingObject = object_;
   if (const int result = cupti_.start(&start)) return why_refused(result, "cuptiPmSamplingStart");
-  started_ = true;
+  started_ = first_ = true;
   return "";
 }
 
 std::string PmSession::reset_data() {
-  CUpti_PmSampling_CounterDataImage_Initialize_Params init{
-      CUpti_PmSampling_CounterDataImage_Initialize_Params_STRUCT_SIZE};
+  auto init = sized<CUpti_PmSampling_CounterDataImage_Initialize_Params>(
+      CUpti_PmSampling_CounterDataImage_Initialize_Params_STRUCT_SIZE);
   init.pPmSamplingObject = object_;
   init.counterDataSize = data_.size();
   init.pCounterData = data_.data();
@@ -148,15 +162,15 @@ std::string PmSession::reset_data() {
 }
 
 bool PmSession::take(std::size_t sample, file::Counter& counter) {
-  CUpti_PmSampling_CounterData_GetSampleInfo_Params info{
-      CUpti_PmSampling_CounterData_GetSampleInfo_Params_STRUCT_SIZE};
+  auto info = sized<CUpti_PmSampling_CounterData_GetSampleInfo_Params>(
+      CUpti_PmSampling_CounterData_GetSampleInfo_Params_STRUCT_SIZE);
   info.pPmSamplingObject = object_;
   info.pCounterDataImage = data_.data();
   info.counterDataImageSize = data_.size();
   info.sampleIndex = sample;
   if (cupti_.sample_info(&info) != CUPTI_SUCCESS || info.endTimestamp <= info.startTimestamp) return false;
-  CUpti_Profiler_Host_EvaluateToGpuValues_Params values{
-      CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE};
+  auto values = sized<CUpti_Profiler_Host_EvaluateToGpuValues_Params>(
+      CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE);
   values.pHostObject = metrics_.host();
   values.pCounterDataImage = data_.data();
   values.counterDataImageSize = data_.size();
@@ -180,7 +194,7 @@ bool PmSession::take(std::size_t sample, file::Counter& counter) {
 PmSession::Drained PmSession::drain(std::vector<file::Counter>& out) {
   Drained drained;
   const double began = thread_seconds();
-  CUpti_PmSampling_DecodeData_Params decode{CUpti_PmSampling_DecodeData_Params_STRUCT_SIZE};
+  auto decode = sized<CUpti_PmSampling_DecodeData_Params>(CUpti_PmSampling_DecodeData_Params_STRUCT_SIZE);
   decode.pPmSamplingObject = object_;
   decode.pCounterDataImage = data_.data();
   decode.counterDataImageSize = data_.size();
@@ -191,7 +205,8 @@ PmSession::Drained PmSession::drain(std::vector<file::Counter>& out) {
     return drained;
   }
   drained.whole = decode.decodeStopReason != CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL;
-  CUpti_PmSampling_GetCounterDataInfo_Params info{CUpti_PmSampling_GetCounterDataInfo_Params_STRUCT_SIZE};
+  auto info = sized<CUpti_PmSampling_GetCounterDataInfo_Params>(
+      CUpti_PmSampling_GetCounterDataInfo_Params_STRUCT_SIZE);
   info.pCounterDataImage = data_.data();
   info.counterDataImageSize = data_.size();
   if (const int failed = cupti_.data_info(&info)) {
@@ -201,7 +216,7 @@ PmSession::Drained PmSession::drain(std::vector<file::Counter>& out) {
   const double decoded = thread_seconds();
   for (std::size_t sample = 0; sample < info.numCompletedSamples; ++sample) {
     file::Counter counter;
-    if (!take(sample, counter)) continue;
+    if (!take(sample, counter) || std::exchange(first_, false)) continue;
     drained.last_stamp = static_cast<std::uint64_t>(counter.end_ns);
     ++drained.samples;
     out.push_back(counter);
@@ -214,7 +229,7 @@ PmSession::Drained PmSession::drain(std::vector<file::Counter>& out) {
 
 void PmSession::stop() {
   if (!std::exchange(started_, false)) return;
-  CUpti_PmSampling_Stop_Params stop{CUpti_PmSampling_Stop_Params_STRUCT_SIZE};
+  auto stop = sized<CUpti_PmSampling_Stop_Params>(CUpti_PmSampling_Stop_Params_STRUCT_SIZE);
   stop.pPmSamplingObject = object_;
   cupti_.stop(&stop);
 }
@@ -222,7 +237,7 @@ void PmSession::stop() {
 void PmSession::close() {
   stop();
   if (object_) {
-    CUpti_PmSampling_Disable_Params disable{CUpti_PmSampling_Disable_Params_STRUCT_SIZE};
+    auto disable = sized<CUpti_PmSampling_Disable_Params>(CUpti_PmSampling_Disable_Params_STRUCT_SIZE);
     disable.pPmSamplingObject = std::exchange(object_, nullptr);
     cupti_.disable(&disable);
   }
@@ -230,3 +245,5 @@ void PmSession::close() {
 }
 
 }  // namespace fulcrum::trace::inject
+
+#endif

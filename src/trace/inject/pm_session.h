@@ -79,6 +79,7 @@ class PmSession {
   std::uint32_t device_;
   std::uint64_t interval_ns_ = 0;
   bool started_ = false;
+  bool first_ = true;  // of this start: it began before sampling did
   std::vector<std::uint8_t> data_;
   std::vector<double> values_;
   double decode_seconds_ = 0, evaluate_seconds_ = 0;

@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The Fulcrum authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Holds `fulcrum trace` against programs whose defect is known. Each is timed broken and fixed in turns, which gives the
+# true gain; then broken, fixed and clean ones are traced as a user would. Right is: the planted defect comes first, the
+# true gain lies inside the predicted interval, the twin no longer has it, and what is clean is called clean.
+"""usage: judge.py --fulcrum build/bin/fulcrum --programs build/truth [--out truth.json]"""
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+
+# Program: the finding that must come first.
+PLANTED = {
+    "launch_bound": "launch_bound",
+    "pageable_copy": "pageable_copy",
+    "sync_stall": "sync_stall",
+    "alloc_in_loop": "alloc_in_loop",
+    "small_copies": "small_copies",
+    "no_overlap": "no_overlap",
+    "redundant_copy": "redundant_copy",
+    "small_grid": "small_grid",
+    "default_stream": "default_stream",
+    "managed_faults": "managed_faults",
+    "host_gap": "idle_gaps",
+}
+CLEAN = ["clean_graph", "clean_persistent", "clean_gemm", "clean_pipeline"]
+
+
+def median(values):
+    values = sorted(values)
+    middle = len(values) // 2
+    return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2
+
+
+def interval(values, seed=1):
+    """The 95 % interval of the median, by resampling with a fixed seed."""
+    draw = random.Random(seed)
+    medians = sorted(median([draw.choice(values) for _ in values]) for _ in range(2000))
+    return medians[50], medians[1949]
+
+
+def run_json(command, limit_seconds):
+    """The last line of JSON that the command prints."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=limit_seconds)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode != 0 or not lines:
+        raise RuntimeError(f"{' '.join(command)}: exit code {done.returncode}: {done.stderr[-300:]}")
+    return json.loads(lines[-1])
+
+
+def bare_times(o, programs):
+    """Seconds an iteration of every program and mode, one list entry a round."""
+    times, sums = {}, {}
+    for number in range(o.rounds):
+        for name in programs:
+            modes = ["broken", "fixed"] if name in PLANTED else ["clean"]
+            for mode in modes if number % 2 == 0 else reversed(modes):
+                row = run_json([os.path.join(o.programs, name), mode, str(o.seconds)], 30)
+                times.setdefault(name, {}).setdefault(mode, []).append(row["us"])
+                sums.setdefault(name, {})[mode] = row["sum"]
+    return times, sums
+
+
+def findings_of(o, name, mode):
+    """What the program says about one run, or about the trace of an earlier one."""
+    stem = name if mode == "clean" else f"{name}.{mode}"
+    saved = os.path.join(o.traces, stem + ".ftrace")
+    out = os.path.join(o.traces, stem + ".json")
+    if o.offline:
+        subject = [saved]
+    else:
+        subject = ["--output", saved, "--", os.path.join(o.programs, name), mode, str(o.trace_seconds)]
+    command = [o.fulcrum, "trace", "--json", out] + o.trace_options + subject
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    with open(os.path.join(o.traces, stem + ".txt"), "w") as text:
+        text.write(done.stdout + done.stderr)
+    if not os.path.exists(out) or done.returncode not in (0, 1):
+        raise RuntimeError(f"{' '.join(command)}: exit code {done.returncode}: {done.stderr[-300:]}")
+    with open(out) as text:
+        return json.load(text)
+
+
+def claims(document):
+    """Findings that ask for something: information is none."""
+    return [f for f in document.get("findings", []) if f.get("severity") != "info"]
+
+
+def judge_pair(name, times, sums, broken, fixed):
+    ratios = [b / f for b, f in zip(times["broken"], times["fixed"])]
+    gain, (low, high) = median(ratios), interval(ratios)
+    found = claims(broken)
+    first = found[0] if found else {}
+    right = [f for f in found if f["id"] == PLANTED[name]]
+    row = {
+        "program": name,
+        "planted": PLANTED[name],
+        "broken_us": round(median(times["broken"]), 3),
+        "fixed_us": round(median(times["fixed"]), 3),
+        "gain": round(gain, 4),
+        "gain_low": round(low, 4),
+        "gain_high": round(high, 4),
+        "same_result": abs(sums["broken"] - sums["fixed"]) <= 1e-6 * abs(sums["broken"]),
+        "findings": [f["id"] for f in found],
+        "first": first.get("id", ""),
+        "right": first.get("id") == PLANTED[name],
+        "twin_findings": [f["id"] for f in claims(fixed)],
+    }
+    facts = broken.get("facts", {})
+    row.update({key: facts.get(key) for key in ("model_error", "busy_share", "traced_share", "overhead_share")})
+    row["twin_has_it"] = PLANTED[name] in row["twin_findings"]
+    if right:
+        row["predicted_low"] = round(1 / (1 - min(right[0]["saved_low"], 0.999)), 4)
+        row["predicted_high"] = round(1 / (1 - min(right[0]["saved_high"], 0.999)), 4)
+    row["inside"] = bool(right) and row["predicted_low"] <= row["gain"] <= row["predicted_high"]
+    return row
+
+
+def summary_of(rows, clean):
+    false = sum(len(r["twin_findings"]) for r in rows) + sum(len(r["findings"]) for r in clean)
+    return {
+        "programs": len(rows),
+        "right": sum(r["right"] for r in rows),
+        "inside": sum(r["inside"] for r in rows),
+        "twins_mended": sum(not r["twin_has_it"] for r in rows),
+        "clean_programs": len(clean),
+        "false_findings": false,
+    }
+
+
+def table(rows, clean, summary):
+    lines = [f"{'program':15} {'first finding':17} {'predicted':>13} {'measured gain':>19}  inside  twin finds"]
+    for r in rows:
+        predicted = f"{r['predicted_low']:.2f}-{r['predicted_high']:.2f}x" if "predicted_low" in r else "-"
+        mark = r["first"] or "none"
+        lines.append(f"{r['program']:15} {mark + ('' if r['right'] else ' (!)'):17} {predicted:>13} "
+                     f"{r['gain']:6.2f} [{r['gain_low']:.2f}-{r['gain_high']:.2f}]x  {'yes' if r['inside'] else 'NO':6}  "
+                     f"{', '.join(r['twin_findings']) or '-'}{'' if r['same_result'] else '  RESULTS DIFFER'}")
+    for r in clean:
+        lines.append(f"{r['program']:15} {', '.join(r['findings']) or '-'}")
+    lines.append(" ".join(f"{key} {value}" for key, value in summary.items()))
+    return "\n".join(lines)
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--fulcrum", required=True)
+    parser.add_argument("--programs", default="", help="folder of the programs")
+    parser.add_argument("--only", default="", help="names, separated by commas")
+    parser.add_argument("--also", action="append", default=[], metavar="NAME=FINDING", help="one more program with a defect")
+    parser.add_argument("--rounds", type=int, default=5, help="of bare timings")
+    parser.add_argument("--seconds", type=float, default=0.3, help="of one bare timing")
+    parser.add_argument("--trace-seconds", type=float, default=1)
+    parser.add_argument("--trace-options", default="", help="more options of fulcrum trace")
+    parser.add_argument("--traces", default="truth-traces", help="folder for traces and what was said about them")
+    parser.add_argument("--offline", help="a document of an earlier run: its times, and the traces in --traces")
+    parser.add_argument("--out", default="truth.json")
+    o = parser.parse_args()
+    o.trace_options = o.trace_options.split()
+    PLANTED.update(pair.split("=") for pair in o.also)
+    os.makedirs(o.traces, exist_ok=True)
+    return o
+
+
+def main():
+    o = options()
+    wanted = [n for n in o.only.split(",") if n] or list(PLANTED) + CLEAN
+    failures = []
+    if o.offline:
+        with open(o.offline) as text:
+            earlier = json.load(text)
+        times, sums = earlier["times_us"], earlier["sums"]
+    else:
+        times, sums = bare_times(o, wanted)
+    rows, clean = [], []
+    for name in wanted:
+        try:
+            if name in PLANTED:
+                broken, fixed = findings_of(o, name, "broken"), findings_of(o, name, "fixed")
+                rows.append(judge_pair(name, times[name], sums[name], broken, fixed))
+            else:
+                clean.append({"program": name, "findings": [f["id"] for f in claims(findings_of(o, name, "clean"))]})
+        except (RuntimeError, OSError, KeyError, ValueError, subprocess.TimeoutExpired) as error:
+            failures.append(f"{name}: {error}")
+    summary = summary_of(rows, clean)
+    with open(o.out, "w") as out:
+        json.dump({"schema": "fulcrum.truth/1", "created_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                   "rounds": o.rounds, "pairs": rows, "clean": clean, "summary": summary, "failures": failures,
+                   "times_us": times, "sums": sums}, out, indent=1)
+        out.write("\n")
+    print(table(rows, clean, summary))
+    for failure in failures:
+        print("failed:", failure)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The Fulcrum authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# The judge itself, with programs and a `fulcrum` that are scripts of a few lines: no GPU and no clock.
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+import judge  # noqa: E402
+import overhead  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+PROGRAM = """#!/usr/bin/env python3
+import json, sys
+us = {"broken": 200.0, "fixed": 100.0, "clean": 50.0}[sys.argv[1]]
+print(json.dumps({"us": us, "sum": 7.0}))
+"""
+
+FULCRUM = """#!/usr/bin/env python3
+import json, os, sys
+out = sys.argv[sys.argv.index("--json") + 1]
+name, mode = os.path.basename(sys.argv[-3]), sys.argv[-2]
+low, high = (0.4, 0.6) if name != "no_overlap" else (0.1, 0.2)
+found = []
+if mode == "broken":
+    found = [{"id": "pageable_copy" if name == "sync_stall" else name, "severity": "fix",
+              "saved_low": low, "saved_high": high}]
+elif name in ("small_grid", "clean_gemm"):
+    found = [{"id": "tail", "severity": "consider", "saved_low": 0, "saved_high": 0.03},
+             {"id": "stale_build", "severity": "info", "saved_low": 0, "saved_high": 0}]
+elif name == "alloc_in_loop":
+    found = [{"id": name, "severity": "fix", "saved_low": 0.1, "saved_high": 0.2}]
+json.dump({"findings": found}, open(out, "w"))
+"""
+
+
+def script(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(path, "w") as out:
+        out.write(text)
+    os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+    return path
+
+
+class Judge(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.names = ["launch_bound", "sync_stall", "no_overlap", "small_grid", "alloc_in_loop", "clean_gemm"]
+        with tempfile.TemporaryDirectory() as folder:
+            for name in cls.names:
+                script(folder, name, PROGRAM)
+            out = os.path.join(folder, "truth.json")
+            done = subprocess.run(
+                [sys.executable, os.path.join(HERE, "judge.py"), "--fulcrum", script(folder, "fulcrum", FULCRUM),
+                 "--programs", folder, "--only", ",".join(cls.names), "--rounds", "2", "--out", out,
+                 "--traces", os.path.join(folder, "traces")], capture_output=True, text=True)
+            assert done.returncode == 0, done.stdout + done.stderr
+            with open(out) as text:
+                cls.document = json.load(text)
+        cls.rows = {row["program"]: row for row in cls.document["pairs"]}
+
+    def test_a_right_first_finding_with_the_gain_inside_counts_as_both(self):
+        row = self.rows["launch_bound"]
+        self.assertTrue(row["right"] and row["inside"] and not row["twin_has_it"])
+        self.assertEqual((row["gain"], row["predicted_high"]), (2.0, 2.5))
+
+    def test_another_first_finding_is_wrong_and_never_inside(self):
+        row = self.rows["sync_stall"]
+        self.assertFalse(row["right"] or row["inside"])
+
+    def test_a_gain_outside_the_interval_is_right_but_not_inside(self):
+        row = self.rows["no_overlap"]
+        self.assertTrue(row["right"] and not row["inside"])
+
+    def test_a_twin_that_still_has_the_defect_is_told_from_a_mended_one(self):
+        self.assertTrue(self.rows["alloc_in_loop"]["twin_has_it"])
+        self.assertFalse(self.rows["small_grid"]["twin_has_it"])
+
+    def test_findings_on_twins_and_clean_programs_are_false_unless_they_only_inform(self):
+        self.assertEqual(self.document["summary"],
+                         {"programs": 5, "right": 4, "inside": 3, "twins_mended": 4, "clean_programs": 1,
+                          "false_findings": 3})
+
+    def test_the_interval_of_the_median_holds_it_and_is_the_same_every_time(self):
+        values = [1.0, 1.1, 1.2, 1.3, 5.0]
+        low, high = judge.interval(values)
+        self.assertTrue(low <= judge.median(values) <= high)
+        self.assertEqual((low, high), judge.interval(values))
+        self.assertLess(low, high)
+
+
+class Overhead(unittest.TestCase):
+    def test_kernels_are_counted_over_processes_and_up_to_where_the_file_was_cut_off(self):
+        def chunk(kind, records, size):
+            return b"CHNK" + b"".join(n.to_bytes(4, "little") for n in (kind, size * records, records)) + bytes(size * records)
+
+        head = b"FLCTRACE" + (1).to_bytes(4, "little") + (48).to_bytes(4, "little") + bytes(32)
+        data = head + chunk(5, 3, 40) + chunk(7, 9, 56) + head + chunk(5, 4, 40) + chunk(5, 100, 40)[:-1]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.ftrace")
+            with open(path, "wb") as out:
+                out.write(data)
+            self.assertEqual(overhead.kernels_in(path), 7)
+
+    def test_totals_differ_by_the_worst_kernel_of_those_that_matter(self):
+        full = {"a": 0.6, "b": 0.36, "c": 0.04}
+        self.assertEqual(overhead.totals_differ({"a": 0.63, "b": 0.36, "c": 0.01}, full)["worst"], 0.05)
+        self.assertEqual(overhead.totals_differ({"a": 0.6, "c": 0.04}, full)["worst"], 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

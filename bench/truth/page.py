@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The Fulcrum authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# The tables of docs/truth.md from results/<machine>/truth.json and overhead.json: `page.py` writes them, `page.py
+# --check` says whether they are what the files hold.
+
+import glob
+import json
+import os
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PAGE = os.path.join(ROOT, "docs", "truth.md")
+BEGIN, END = "<!-- tables: made by bench/truth/page.py from results/ -->\n", "<!-- end of tables -->\n"
+
+
+def pair_table(document):
+    out = ["| program | first finding | predicted | measured | inside | on the twin |", "|---|---|---|---|---|---|"]
+    for r in document["pairs"]:
+        predicted = f"{r['predicted_low']:.2f}x to {r['predicted_high']:.2f}x" if "predicted_low" in r else "none"
+        first = (r["first"] or "none") + ("" if r["right"] else f", should be {r['planted']}")
+        out.append(f"| {r['program']} | {first} | {predicted} | {r['gain']:.2f}x [{r['gain_low']:.2f}, {r['gain_high']:.2f}]"
+                   f" | {'yes' if r['inside'] else 'no'} | {', '.join(r['twin_findings']) or 'nothing'} |")
+    for r in document["clean"]:
+        out.append(f"| {r['program']} | {', '.join(r['findings']) or 'nothing'} | | | | |")
+    s = document["summary"]
+    out += ["", f"The planted defect came first in {s['right']} of {s['programs']}, the measured gain lies inside the "
+            f"predicted interval in {s['inside']}, {s['twins_mended']} twins no longer have it, and twins and "
+            f"{s['clean_programs']} clean programs together have {s['false_findings']} false findings."]
+    return out
+
+
+def overhead_table(document):
+    out = ["| program | how | time | against bare |", "|---|---|---|---|"]
+    units = {"launch_loop": "us a launch", "mlp": "us a step"}
+    for name, unit in units.items():
+        for mode, row in document.get(name, {}).items():
+            against = "" if mode == "bare" else (f"{100 * (row['ratio'] - 1):+.1f} % "
+                                                 f"[{100 * (row['low'] - 1):+.1f}, {100 * (row['high'] - 1):+.1f}]")
+            out.append(f"| {name} | {mode} | {row['us']:.2f} {unit} | {against} |")
+    if "totals" in document:
+        out += ["", f"Among the kernels that make up 95 % of the GPU's time, no total of the windowed trace is further "
+                f"than {100 * document['totals']['worst']:.1f} % from that of the full one."]
+    if "bytes" in document:
+        sizes = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in document["bytes"].items())
+        out += ["", f"Files of {document['steps']} steps: {sizes}."]
+    if "durations" in document:
+        worst = max(abs(row["ratio"] - 1) for row in document["durations"].values())
+        out += ["", f"Durations of kernels of 1 ms and more differ from CUDA events by at most {100 * worst:.2f} %."]
+    if "losses" in document:
+        out += ["", "| end | launched | lost |", "|---|---|---|"]
+        out += [f"| {end} | {row['launched']} | {row['lost']} |" for end, row in document["losses"].items()]
+    return out
+
+
+def tables():
+    lines = []
+    for folder in sorted(glob.glob(os.path.join(ROOT, "results", "*"))):
+        for name, title, render in (("truth.json", "Findings", pair_table), ("overhead.json", "Cost", overhead_table)):
+            path = os.path.join(folder, name)
+            if os.path.exists(path):
+                with open(path) as text:
+                    lines += [f"### {title} on {os.path.basename(folder)}", "", *render(json.load(text)), ""]
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+def main():
+    with open(PAGE) as text:
+        page = text.read()
+    head, rest = page.split(BEGIN)
+    wanted = head + BEGIN + tables() + END + rest.split(END)[1]
+    if "--check" in sys.argv[1:]:
+        if wanted != page:
+            print("docs/truth.md is not what results/ holds: run bench/truth/page.py")
+        return int(wanted != page)
+    with open(PAGE, "w") as out:
+        out.write(wanted)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

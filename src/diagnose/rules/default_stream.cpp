@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Work on the legacy default stream waits for all blocking streams and they for it, so kernels that use few SMs run one
+// after the other. Simulated with streams that do not wait for each other; the device's room bounds the gain, and the
+// low end is 0, since a trace does not say what depends on what.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "diagnose/idle.h"
+
+namespace fulcrum::diagnose {
+namespace {
+
+constexpr std::size_t kLeastTurns = 8;  // from the default stream to another or back
+
+struct Serial {
+  std::vector<std::uint32_t> ops;  // of the legacy stream and of those that wait for it
+  std::size_t legacy = 0, turns = 0, memsets = 0;
+  std::set<std::uint32_t> streams;
+};
+
+Serial serial_of(const Facts& facts, std::uint32_t process, int device) {
+  Serial serial;
+  bool last_legacy = false;
+  for (std::uint32_t i = 0; i < facts.trace.ops.size(); ++i) {
+    const GpuTrace::Op& op = facts.trace.ops[i];
+    if (op.stream >= facts.trace.streams.size() || !is_steady(facts, op.begin_ns)) continue;
+    const GpuTrace::Stream& stream = facts.trace.streams[op.stream];
+    if (stream.process != process || stream.device != device) continue;
+    if (!stream.legacy_default && !stream.blocking) continue;
+    serial.turns += !serial.ops.empty() && last_legacy != stream.legacy_default;
+    last_legacy = stream.legacy_default;
+    serial.legacy += stream.legacy_default;
+    serial.memsets += stream.legacy_default && op.kind == GpuOpKind::memset;
+    if (!stream.legacy_default) serial.streams.insert(op.stream);
+    serial.ops.push_back(i);
+  }
+  return serial;
+}
+
+// How long the ops take at least with the whole device to themselves: kernels share its room, copies their engine, and
+// what one stream does stays in order.
+double least_seconds(const Facts& facts, std::span<const std::uint32_t> ops) {
+  std::map<std::uint32_t, double> waves;
+  for (const Timeline::Kernel& kernel : facts.timeline.kernels) waves[kernel.shape] = kernel.waves;
+  double kernels = 0;
+  std::map<std::uint32_t, double> streams;  // that keep their order, the default stream's work aside
+  std::map<CopyKind, double> engines;
+  for (const std::uint32_t number : ops) {
+    const GpuTrace::Op& op = facts.trace.ops[number];
+    const double seconds = double(op.duration_ns()) * 1e-9;
+    if (!facts.trace.streams[op.stream].legacy_default) streams[op.stream] += seconds;
+    if (op.kind == GpuOpKind::copy) {
+      engines[op.copy] += seconds;
+    } else if (op.kind == GpuOpKind::kernel) {
+      const auto found = waves.find(op.shape);
+      kernels += seconds * (found == waves.end() || found->second <= 0 ? 1 : std::min(1.0, found->second));
+    }
+  }
+  double least = kernels;
+  for (const auto& [stream, seconds] : streams) least = std::max(least, seconds);
+  for (const auto& [kind, seconds] : engines) least = std::max(least, seconds);
+  return least;
+}
+
+Looked look(const Facts& facts) {
+  if (auto missing = needs_simulation(facts, "default_stream")) return {{}, std::move(missing)};
+  Looked looked;
+  std::set<std::pair<std::uint32_t, int>> places;
+  for (const GpuTrace::Stream& stream : facts.trace.streams) {
+    if (stream.legacy_default) places.emplace(stream.process, stream.device);
+  }
+  for (const auto& [process, device] : places) {
+    const Serial serial = serial_of(facts, process, device);
+    if (serial.legacy == 0 || serial.streams.empty() || serial.turns < kLeastTurns) continue;
+    double seconds = 0;
+    for (const std::uint32_t op : serial.ops) seconds += double(facts.trace.ops[op].duration_ns()) * 1e-9;
+    Change change;
+    change.own_stream.insert(serial.ops.begin(), serial.ops.end());
+    const double room = facts.timeline.seconds - least_seconds(facts, serial.ops);
+    const double high = std::min(room, saved_seconds(facts, change));
+    if (high < facts.threshold * facts.timeline.seconds) continue;
+
+    Finding finding;
+    finding.subject = "streams";
+    finding.grade = Evidence::bounded;
+    finding.claim = fmt::format("The default stream serialises work of {} other stream{}",
+                                serial.streams.size(), serial.streams.size() == 1 ? "" : "s");
+    finding.evidence.push_back(fmt::format(
+        "{} on the default stream, {} on streams that wait for it and it for them; {} one after the other",
+        count_text(facts, double(serial.legacy), "ops"),
+        count_text(facts, double(serial.ops.size() - serial.legacy), "ops"), time_text(facts, seconds)));
+    if (serial.memsets > 0)
+      finding.evidence.push_back(
+          fmt::format("of these, {} without a stream", count_text(facts, double(serial.memsets), "memsets")));
+    finding.next_step =
+        "give the default stream's work a stream of its own and create streams with cudaStreamNonBlocking, "
+        "or "
+        "compile with --default-stream per-thread; order what depends on each other with events";
+    finding.verify = verify_by_difference();
+    finding.ops = some(serial.ops);
+    add_gain(finding, range(facts, 0, high, 0, std::move(change)));
+    looked.findings.push_back(std::move(finding));
+  }
+  return looked;
+}
+
+}  // namespace
+
+Rule default_stream() {
+  return Rule{.id = "default_stream",
+              .looks_for = "work that only the legacy default stream keeps in order",
+              .needs = "API records",
+              .look = look};
+}
+
+}  // namespace fulcrum::diagnose

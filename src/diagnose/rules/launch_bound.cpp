@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels that are over before the host has launched the next one: the GPU waits for launches, not for work. The fix
+// is a graph (or fewer kernels), so the gain is simulated with every launch but the first of a run gone.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "diagnose/idle.h"
+
+namespace fulcrum::diagnose {
+namespace {
+
+constexpr double kLeastShare = 0.05;     // of the time that the GPU waits for launches
+constexpr std::size_t kLeastGaps = 16;   // fewer are no loop of launches
+constexpr std::size_t kLeastRun = 4;     // launches in a row that are worth a graph
+constexpr std::size_t kLongestRun = 64;  // launches a graph holds where no iteration says so
+// Between two nodes of a graph it may take longer or less long than between two queued kernels.
+constexpr double kNodeSlowerSeconds = 0.5e-6, kNodeFasterSeconds = 0.3e-6;
+
+struct Runs {
+  Change launches, host;  // launches gone; and the host time between them gone as well
+  double nodes = 0;       // launches that a graph takes over
+  std::vector<std::uint32_t> ops, calls;
+};
+
+bool goes_into_graph(const Facts& facts, const Joined& joined, std::uint32_t number) {
+  const CallKind kind = joined.kind[number];
+  if (kind == CallKind::event_record || kind == CallKind::stream_wait || kind == CallKind::other ||
+      kind == CallKind::query) {
+    return true;
+  }
+  const std::int64_t op = joined.op_of_call[number];
+  if (kind == CallKind::copy && op >= 0) {
+    const GpuTrace::Op& copy = facts.trace.ops[std::size_t(op)];
+    return copy.async && copy.from != MemoryKind::pageable && copy.to != MemoryKind::pageable;
+  }
+  return is_launch(kind);
+}
+
+// One run: its first launch becomes that of the graph.
+void take_over(const Facts& facts, const Joined& joined, std::span<const std::uint32_t> run, Runs& runs) {
+  std::size_t launches = 0;
+  for (const std::uint32_t call : run) launches += joined.op_of_call[call] >= 0;
+  if (launches < kLeastRun) return;
+  bool first = true;
+  for (const std::uint32_t call : run) {
+    const std::int64_t op = joined.op_of_call[call];
+    if (first) {
+      first = op < 0;
+      continue;
+    }
+    runs.launches.call_ns[call] = 0;
+    runs.host.call_ns[call] = 0;
+    runs.host.host_before_ns[call] = 0;
+    if (op < 0) continue;
+    runs.launches.not_launched.insert(std::uint32_t(op));
+    runs.host.not_launched.insert(std::uint32_t(op));
+    runs.nodes += 1;
+    if (facts.trace.ops[std::size_t(op)].kind == GpuOpKind::kernel) runs.ops.push_back(std::uint32_t(op));
+    runs.calls.push_back(call);
+  }
+}
+
+Runs runs_of(const Facts& facts, const Joined& joined, double launches_a_step) {
+  Runs runs;
+  const auto& begins = facts.timeline.iterations.begins_ns;
+  // A step of few kernels is captured several times over.
+  const bool whole_steps = launches_a_step >= double(kLeastRun) && has_steps(facts);
+  for (const auto& own : joined.calls_of_thread) {
+    std::vector<std::uint32_t> run;
+    std::size_t step = 0;
+    const auto end_run = [&] {
+      take_over(facts, joined, run, runs);
+      run.clear();
+    };
+    for (const std::uint32_t call : own) {
+      const std::int64_t begin_ns = facts.trace.calls[call].begin_ns;
+      if (!is_steady(facts, begin_ns)) continue;
+      bool new_step = false;
+      const std::int64_t op = joined.op_of_call[call];  // steps begin on the GPU
+      const std::int64_t at_ns = op < 0 ? begin_ns : facts.trace.ops[std::size_t(op)].begin_ns;
+      while (step < begins.size() && begins[step] <= at_ns) ++step, new_step = true;
+      if ((whole_steps && new_step) || joined.host_ns_before(call) >= kDispatchNs ||
+          (!whole_steps && run.size() >= kLongestRun)) {
+        end_run();
+      }
+      if (goes_into_graph(facts, joined, call)) {
+        run.push_back(call);
+      } else {
+        end_run();
+      }
+    }
+    end_run();
+  }
+  return runs;
+}
+
+struct Waiting {
+  std::size_t gaps = 0,
+              in_call = 0;  // gaps that the GPU waits for launches, and those with mostly the call in them
+  double host_ns = 0, call_ns = 0;  // before and in the launches that ended them
+  std::string function;
+};
+
+Waiting waiting(const Facts& facts, const Joined& joined, std::span<const Idle> idle) {
+  Waiting w;
+  std::map<std::string, double> functions;
+  for (const Idle& i : idle) {
+    if (i.owner != Owner::launch) continue;
+    const auto call = std::uint32_t(joined.call_of_op[i.gap->after]);
+    ++w.gaps;
+    const double host = double(joined.host_ns_before(call)),
+                 own = double(facts.trace.calls[call].end_ns - facts.trace.calls[call].begin_ns);
+    w.in_call += own >= host;
+    w.host_ns += host;
+    w.call_ns += own;
+    if (!i.gap->function.empty()) functions[i.gap->function] += double(i.lost_ns);
+  }
+  const auto most = std::max_element(functions.begin(), functions.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most != functions.end()) w.function = most->first;
+  return w;
+}
+
+double median_ns(const Facts& facts, std::vector<std::uint32_t> ops) {
+  if (ops.empty()) return 0;
+  const auto middle = ops.begin() + std::ptrdiff_t(ops.size() / 2);
+  std::nth_element(ops.begin(), middle, ops.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return facts.trace.ops[a].duration_ns() < facts.trace.ops[b].duration_ns();
+  });
+  return double(facts.trace.ops[*middle].duration_ns());
+}
+
+Looked look(const Facts& facts) {
+  if (auto missing = needs_simulation(facts, "launch_bound")) return {{}, std::move(missing)};
+  const Joined joined(facts);
+  const std::vector<Idle> idle = idle_times(facts, joined);
+  const double lost = lost_seconds(idle, Owner::launch);
+  const Waiting wait = waiting(facts, joined, idle);
+  if (wait.gaps < kLeastGaps || lost < kLeastShare * facts.timeline.seconds) return {};
+
+  double kernels = 0;
+  for (const Timeline::Kernel& kernel : facts.timeline.kernels) kernels += double(kernel.ops.size());
+  Runs runs = runs_of(facts, joined, kernels / steps(facts));
+  if (runs.nodes == 0) return {};
+  const double launches_only = saved_seconds(facts, runs.launches), all = saved_seconds(facts, runs.host);
+  const double high = std::min(lost + kNodeFasterSeconds * runs.nodes,
+                               std::max(all, launches_only) + kNodeFasterSeconds * runs.nodes);
+  // Fusing every other kernel, or a graph with the host's work between launches left as it is.
+  const double low = std::min(high, std::max(launches_only, all / 2)) - kNodeSlowerSeconds * runs.nodes;
+
+  Finding finding;
+  finding.subject = "host";
+  finding.grade = Evidence::measured;
+  finding.claim =
+      fmt::format("The GPU waits for kernel launches in {} of {}", percent(lost / facts.timeline.seconds),
+                  has_steps(facts) ? "each step" : "the run");
+  finding.evidence.push_back(fmt::format(
+      "{}, median {}; before {} the GPU had run out of work", count_text(facts, kernels, "kernels"),
+      human_seconds(median_ns(facts, runs.ops) * 1e-9), count_text(facts, double(wait.gaps), "launches")));
+  finding.evidence.push_back(fmt::format("a launch takes {} in the call and {} of host time before it",
+                                         human_seconds(wait.call_ns / double(wait.gaps) * 1e-9),
+                                         human_seconds(wait.host_ns / double(wait.gaps) * 1e-9)));
+  if (!wait.function.empty()) finding.evidence.push_back("the host is mostly in " + wait.function);
+  finding.next_step = "capture the launches as a CUDA graph and replay it, or fuse kernels";
+  finding.verify = verify_by_difference();
+  finding.ops = some(runs.ops);
+  finding.calls = some(runs.calls);
+  add_gain(finding, range(facts, low, high, runs.nodes, std::move(runs.host)));
+  return {{std::move(finding)}, {}};
+}
+
+}  // namespace
+
+Rule launch_bound() {
+  return Rule{.id = "launch_bound",
+              .looks_for = "kernels that are over before the host has launched the next",
+              .needs = "API records",
+              .look = look};
+}
+
+}  // namespace fulcrum::diagnose

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels of which fewer warps fit an SM than it holds, and what limits them. Few warps cost nothing as long as the SM
+// has something to issue: a gain is quoted only where counters show that neither memory nor SMs are busy, and without
+// counters the finding waits for them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "diagnose/counters.h"
+#include "diagnose/gain.h"
+
+namespace fulcrum::diagnose {
+namespace {
+
+constexpr std::string_view kId = "low_occupancy";
+constexpr double kLowOccupancy = 0.8, kBusy = 0.6;
+constexpr double kLeastShare = 0.1;  // of the timeline, for kernels of which nobody knows whether it matters
+
+bool is_low(const Facts& facts, const Timeline::Kernel& kernel) {
+  const LaunchShape& shape = shape_of(facts, kernel);
+  // One block an SM, and tensor kernels, hold their data in registers and shared memory on purpose.
+  return shape.occupancy > 0 && shape.occupancy < kLowOccupancy && shape.blocks_per_sm > 1 &&
+         !kernel.tensor && !kernel.persistent;
+}
+
+std::string advice(const LaunchShape& shape) {
+  if (shape.limiter == "registers") {
+    return fmt::format(
+        "{} registers a thread: __launch_bounds__ or smaller tiles free some, as long as nothing spills",
+        shape.registers);
+  }
+  if (shape.limiter == "shared memory") {
+    return fmt::format("{} of shared memory a block: smaller tiles, or more threads on the same tile",
+                       human_bytes(double(shape.static_shared + shape.dynamic_shared)));
+  }
+  if (shape.limiter == "blocks") return "blocks are too small: more threads a block";
+  return "choose a block size that divides what an SM holds";
+}
+
+void look_at(const Facts& facts, const Group& group, Looked& looked) {
+  const LaunchShape& shape = shape_of(facts, group.first());
+  const SpeedOfLight light = speed_of_light(facts, group.first());
+  if (light.known() && light.larger() >= kBusy) return;
+  Finding finding{
+      .claim = fmt::format("{} fits {} of the warps that an SM holds, limited by {}", group.name,
+                           percent(shape.occupancy), shape.limiter.empty() ? "its shape" : shape.limiter),
+      .evidence = {launches_text(facts, group)},
+      .next_step = advice(shape),
+      .grade = Evidence::bounded,
+      .subject = group.name,
+      .ops = some(group.ops)};
+  if (light.known()) {
+    finding.evidence.push_back(fmt::format("memory {} and SMs {} of their peaks: it waits",
+                                           percent(light.memory), percent(light.compute)));
+    add_gain(finding, kernel_gain(facts, group.ops, 0,
+                                  std::min(1 - shape.occupancy / kLowOccupancy, 1 - light.larger())));
+  } else {
+    if (group.share < kLeastShare) return;
+    finding.evidence.push_back("whether that costs anything only counters tell");
+    finding.blocked_by = "sol";
+  }
+  looked.findings.push_back(std::move(finding));
+}
+
+Looked look(const Facts& facts) {
+  Looked looked;
+  if ((looked.not_checked = needs_kernels(facts, kId))) return looked;
+  const auto& kernels = facts.timeline.kernels;
+  const bool known = std::any_of(kernels.begin(), kernels.end(),
+                                 [&](const auto& k) { return shape_of(facts, k).occupancy > 0; });
+  if (!known) {
+    looked.not_checked =
+        not_checked(kId, "theoretical occupancy is not in the trace", "trace with fulcrum itself");
+    return looked;
+  }
+  for (const Group& group : groups(facts, [&](const auto& kernel) { return is_low(facts, kernel); })) {
+    look_at(facts, group, looked);
+  }
+  return looked;
+}
+
+}  // namespace
+
+Rule low_occupancy() {
+  return Rule{.id = kId,
+              .looks_for = "kernels of which few warps fit an SM, and what limits them",
+              .needs = "activity records; counters for a gain",
+              .look = look};
+}
+
+}  // namespace fulcrum::diagnose

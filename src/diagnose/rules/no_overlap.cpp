@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pinned copies that could run beside kernels and never do: upload, kernel and download of one chunk after the other.
+// At best the longest of the three stays: (H + K + D) - max(H, K, D), never more than the copies with nothing beside
+// them. Whether chunks are independent is not in a trace, so the low end is 0.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "diagnose/copies.h"
+
+namespace fulcrum::diagnose {
+namespace {
+
+constexpr double kLeastExposed = 0.05;  // of the time
+// Uploads alone are often hidden by a loader that runs ahead, and hiding them takes a second buffer: only much is said.
+constexpr double kLeastOneWay = 0.35;
+constexpr double kOverlapsAlready = 0.3;  // of what could overlap
+constexpr std::size_t kLeastCopies = 4;
+constexpr double kBothWays = 0.1;  // the lesser direction, of all copies
+
+using Spans = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+// Sorts and merges; returns the length.
+double unite(Spans& spans) {
+  std::sort(spans.begin(), spans.end());
+  Spans merged;
+  double ns = 0;
+  for (const auto& span : spans) {
+    if (!merged.empty() && span.first <= merged.back().second) {
+      merged.back().second = std::max(merged.back().second, span.second);
+    } else {
+      merged.push_back(span);
+    }
+  }
+  for (const auto& [begin, end] : merged) ns += double(end - begin);
+  spans = std::move(merged);
+  return ns * 1e-9;
+}
+
+struct Lanes {
+  std::array<Spans, 3> spans;       // uploads, kernels, downloads
+  std::array<double, 3> seconds{};  // of their unions
+  double all_seconds = 0;           // of the union of all
+  std::vector<std::uint32_t> copies;
+  double bytes = 0;
+};
+
+Lanes lanes_of(const Facts& facts, const Joined& joined, int device) {
+  Lanes lanes;
+  std::set<std::uint32_t> others;
+  const Repeats repeats = repeated_uploads(facts, joined);
+  if (repeats.hashed) others.insert(repeats.ops.begin(), repeats.ops.end());
+  const double small = small_bytes(facts);
+  for (std::uint32_t i = 0; i < facts.trace.ops.size(); ++i) {
+    const GpuTrace::Op& op = facts.trace.ops[i];
+    if (!is_steady(facts, op.begin_ns) || device_of_op(facts, op) != device) continue;
+    if (op.kind == GpuOpKind::kernel || op.kind == GpuOpKind::graph) {
+      lanes.spans[1].emplace_back(op.begin_ns, op.end_ns);
+    } else if (op.kind == GpuOpKind::copy && crosses(op) && !is_pageable(op) && double(op.bytes) >= small &&
+               others.count(i) == 0) {
+      lanes.spans[op.copy == CopyKind::h2d ? 0 : 2].emplace_back(op.begin_ns, op.end_ns);
+      lanes.copies.push_back(i);
+      lanes.bytes += double(op.bytes);
+    }
+  }
+  Spans all;
+  for (std::size_t lane = 0; lane < lanes.spans.size(); ++lane) {
+    all.insert(all.end(), lanes.spans[lane].begin(), lanes.spans[lane].end());
+    lanes.seconds[lane] = unite(lanes.spans[lane]);
+  }
+  lanes.all_seconds = unite(all);
+  return lanes;
+}
+
+int busiest(const Timeline& timeline) {
+  const auto most =
+      std::max_element(timeline.devices.begin(), timeline.devices.end(),
+                       [](const auto& a, const auto& b) { return a.busy_seconds < b.busy_seconds; });
+  return most == timeline.devices.end() ? 0 : most->id;
+}
+
+Looked look(const Facts& facts) {
+  if (auto missing = needs_simulation(facts, "no_overlap")) return {{}, std::move(missing)};
+  const Joined joined(facts);
+  const Lanes lanes = lanes_of(facts, joined, busiest(facts.timeline));
+  const auto [up, kernels, down] = lanes.seconds;
+  const double sum = up + kernels + down, longest = std::max({up, kernels, down}),
+               all = facts.timeline.seconds;
+  if (lanes.copies.size() < kLeastCopies || kernels <= 0 || sum <= longest) return {};
+  if ((sum - lanes.all_seconds) / (sum - longest) > kOverlapsAlready) return {};
+  const double exposed = lanes.all_seconds - kernels;  // copies with no kernel beside them
+  const double hidden = std::min(exposed, lanes.all_seconds - longest);
+  const bool both_ways = std::min(up, down) > kBothWays * (up + down);
+  if (exposed < kLeastExposed * all || hidden < (both_ways ? kLeastExposed : kLeastOneWay) * all) return {};
+
+  Change change;
+  const double left = 1 - hidden / (up + down);
+  for (const std::uint32_t op : lanes.copies) {
+    change.op_ns[op] = std::int64_t(double(facts.trace.ops[op].duration_ns()) * std::max(0.0, left));
+  }
+  const double high = std::min(hidden, saved_seconds(facts, change));
+  Finding finding;
+  finding.subject = "copies";
+  finding.grade = Evidence::bounded;
+  finding.claim =
+      fmt::format("Copies and kernels take turns: {} of the time only copies run", percent(exposed / all));
+  finding.evidence.push_back(
+      fmt::format("uploads {}, kernels {}, downloads {}: {} one after the other, {} if they overlapped",
+                  time_text(facts, up), time_text(facts, kernels), time_text(facts, down),
+                  time_text(facts, lanes.all_seconds), time_text(facts, lanes.all_seconds - hidden)));
+  finding.evidence.push_back("pinned memory: the copy engines could work beside the kernels");
+  finding.next_step =
+      "split the work into chunks and put upload, kernel and download of each on one of several streams";
+  finding.verify = verify_by_difference();
+  finding.ops = some(lanes.copies);
+  add_gain(finding, range(facts, 0, high, 0, std::move(change)));
+  return {{std::move(finding)}, {}};
+}
+
+}  // namespace
+
+Rule no_overlap() {
+  return Rule{.id = "no_overlap",
+              .looks_for = "pinned copies that never run beside kernels",
+              .needs = "API records",
+              .look = look};
+}
+
+}  // namespace fulcrum::diagnose

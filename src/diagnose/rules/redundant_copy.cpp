@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Uploads of what the device has already: the last upload to that place came from the same place, and either the
+// contents were compared or the host had no time to write them anew. Simulated with these copies gone.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "diagnose/copies.h"
+
+namespace fulcrum::diagnose {
+namespace {
+
+constexpr double kLeastShare = 0.01;
+constexpr double kLeastGuess = 0.05;  // without comparing contents only what is worth a look is said
+constexpr std::size_t kLeastCopies = 3;
+
+// Every step brings the same input and takes its results back: a benchmark's loop, whose repetition is its purpose.
+bool is_repetition(const Facts& facts, const Repeats& repeats) {
+  double uploads = 0, downloads = 0;
+  for (const GpuTrace::Op& op : facts.trace.ops) {
+    if (op.kind != GpuOpKind::copy || !is_steady(facts, op.begin_ns)) continue;
+    if (op.copy == CopyKind::h2d) uploads += double(op.bytes);
+    if (op.copy == CopyKind::d2h) downloads += double(op.bytes);
+  }
+  return downloads > 0.1 * uploads && repeats.bytes > 0.9 * uploads;
+}
+
+Looked look(const Facts& facts) {
+  if (auto missing = needs_simulation(facts, "redundant_copy")) return {{}, std::move(missing)};
+  const Joined joined(facts);
+  const Repeats repeats = repeated_uploads(facts, joined);
+  const bool any_upload =
+      std::any_of(facts.trace.ops.begin(), facts.trace.ops.end(), [&](const GpuTrace::Op& op) {
+        return op.kind == GpuOpKind::copy && op.copy == CopyKind::h2d && is_steady(facts, op.begin_ns);
+      });
+  if (any_upload && !repeats.addresses_seen) {
+    return {
+        {},
+        not_checked("redundant_copy", "the trace has no addresses of copies", "trace with fulcrum itself")};
+  }
+  const double all = facts.timeline.seconds;
+  if (repeats.ops.size() < kLeastCopies || repeats.seconds < kLeastShare * all) return {};
+  if (!repeats.hashed && is_repetition(facts, repeats)) return {};
+  Change change;
+  change.gone.insert(repeats.ops.begin(), repeats.ops.end());
+  const double high = saved_seconds(facts, change);
+  if (high < (repeats.hashed ? facts.threshold : kLeastGuess) * all) return {};
+
+  const GpuTrace::Op& op = facts.trace.ops[repeats.ops.front()];
+  Finding finding;
+  finding.subject = "copies";
+  finding.grade = repeats.hashed ? Evidence::measured : Evidence::bounded;
+  finding.claim = fmt::format("The same {} are uploaded again {}",
+                              human_bytes(repeats.bytes / double(repeats.ops.size())), every_step(facts));
+  finding.evidence.push_back(fmt::format("{} from {:#x} to {:#x}, {} on the GPU",
+                                         count_text(facts, double(repeats.ops.size()), "copies"),
+                                         op.from_address, op.to_address, time_text(facts, repeats.seconds)));
+  finding.evidence.push_back(
+      repeats.hashed ? "their contents are equal; needed only if a kernel changes them on the device"
+                     : "the host had no time to write them anew between two of them; needed if it or a "
+                       "kernel changes part of "
+                       "them (--hash-copies compares)");
+  finding.next_step = "upload it once before the loop, and again only when it changes";
+  finding.verify = verify_by_difference();
+  finding.ops = some(repeats.ops);
+  add_gain(finding, range(facts, repeats.hashed ? high : 0, high, 0, std::move(change)));
+  return {{std::move(finding)}, {}};
+}
+
+}  // namespace
+
+Rule redundant_copy() {
+  return Rule{.id = "redundant_copy",
+              .looks_for = "uploads of what the device has already",
+              .needs = "addresses of copies",
+              .look = look};
+}
+
+}  // namespace fulcrum::diagnose

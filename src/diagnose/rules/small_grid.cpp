@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels with fewer blocks than the GPU has SMs: the rest of the GPU idles while they run. The gain is what the same
+// work would take on all SMs, T * blocks / SMs, but not below what any kernel takes or the memory allows.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "diagnose/gain.h"
+#include "diagnose/op_shape.h"
+
+namespace fulcrum::diagnose {
+namespace {
+
+constexpr std::string_view kId = "small_grid";
+constexpr double kMostBeside =
+    0.5;  // share of its time with others beside it, above which the SMs are not idle
+
+// Kernels that wait for other GPUs have few blocks by design.
+bool communicates(std::string_view name) {
+  return name.find("nccl") != std::string_view::npos || name.find("nvshmem") != std::string_view::npos;
+}
+
+bool leaves_sms_idle(const Facts& facts, const Timeline::Kernel& kernel) {
+  const GpuTrace::Device* device = device_of(facts, kernel);
+  const LaunchShape& shape = shape_of(facts, kernel);
+  return device != nullptr && device->sms > 0 && shape.blocks() < device->sms && !kernel.persistent &&
+         !communicates(shape.name);
+}
+
+// What is left of the time of a kernel on all SMs.
+double share_left(const Facts& facts, const Timeline::Kernel& kernel) {
+  const double filled = shape_of(facts, kernel).blocks() / device_of(facts, kernel)->sms;
+  return std::clamp(std::max({filled, kernel.dram_share, kernel.tensor_share}), 0.0, 1.0);
+}
+
+Change on_all_sms(const Facts& facts, const Group& group) {
+  Change change;
+  for (const Timeline::Kernel* kernel : group.kernels) {
+    shorten(facts, change, kernel->ops, share_left(facts, *kernel));
+  }
+  return change;
+}
+
+std::string blocks_text(double blocks, int sms) {
+  return fmt::format("{:.0f} block{} on {} SMs: {} of the GPU can work", blocks, blocks == 1 ? "" : "s", sms,
+                     percent(blocks / sms));
+}
+
+std::string general_advice(const LaunchShape& shape, int sms) {
+  std::string text = fmt::format("launch at least {} blocks, better {}: ", sms, 4 * sms);
+  const bool is_product = shape.name.find("gemm") != std::string::npos;
+  if (is_product) return text + "batch several products into one call, or split the sum (split-K)";
+  if (shape.threads() >= 512) return text + "smaller blocks, or split each block's work and add the parts up";
+  return text + "give each block less work, split long sums, or run independent launches as one batch";
+}
+
+Finding about(const Facts& facts, const Group& group) {
+  const Timeline::Kernel& kernel = group.first();
+  const LaunchShape& shape = shape_of(facts, kernel);
+  const int sms = device_of(facts, kernel)->sms;
+  Finding finding{.claim = fmt::format("{} runs {}", group.name, blocks_text(shape.blocks(), sms)),
+                  .next_step = general_advice(shape, sms),
+                  .grade = Evidence::bounded,
+                  .subject = group.name,
+                  .ops = some(group.ops)};
+  finding.evidence.push_back(fmt::format("grid {} x {} x {}, {:.0f} threads a block; {}", shape.grid[0],
+                                         shape.grid[1], shape.grid[2], shape.threads(),
+                                         launches_text(facts, group)));
+  const auto op = op_of(facts, kernel);
+  const auto tiles = op ? tile_choices(*op, shape.blocks(), sms, shape.blocks_per_sm) : std::nullopt;
+  if (tiles) {
+    finding.evidence.push_back(
+        fmt::format("{} at {}: {}", op->name, op->shape.text(), model::to_string(tiles->filling)));
+    finding.next_step = tiles->text;
+  }
+  return finding;
+}
+
+// Kernels that are too short to matter alone may matter together.
+void add_pool(const Facts& facts, const std::vector<const Group*>& pool, Change change, Looked& looked) {
+  if (pool.size() < 2) return;
+  Finding finding{.grade = Evidence::bounded, .subject = "small kernels"};
+  double share = 0, launches = 0;
+  for (const Group* group : pool) {
+    share += group->share;
+    launches += double(group->ops.size());
+    if (finding.ops.size() < 8) finding.ops.push_back(group->ops.front());
+  }
+  const int sms = device_of(facts, pool.front()->first())->sms;
+  finding.claim = fmt::format("{} kernels, {} of the time, have fewer blocks than the GPU has SMs ({})",
+                              pool.size(), percent(share), sms);
+  finding.evidence.push_back(fmt::format("{}; the longest: {}, {:.0f} blocks",
+                                         count_text(facts, launches, "launches"), pool.front()->name,
+                                         shape_of(facts, pool.front()->first()).blocks()));
+  finding.next_step = "larger batches, or fuse neighbours so that one launch does the work of several";
+  add_gain(finding, simulate_up_to(facts, std::move(change)));
+  looked.findings.push_back(std::move(finding));
+}
+
+Looked look(const Facts& facts) {
+  Looked looked;
+  if ((looked.not_checked = needs_kernels(facts, kId))) return looked;
+  Change together;
+  std::vector<const Group*> pool;
+  const std::vector<Group> all = groups(facts, [&](const Timeline::Kernel& kernel) {
+    return leaves_sms_idle(facts, kernel) && beside_others(facts, kernel) < kMostBeside;
+  });
+  for (const Group& group : all) {
+    Change change = on_all_sms(facts, group);
+    if (change.op_ns.empty()) continue;  // as short as a kernel gets
+    if (group.share < facts.threshold) {
+      together = merged(std::move(together), change);
+      pool.push_back(&group);
+      continue;
+    }
+    Finding finding = about(facts, group);
+    add_gain(finding, simulate_up_to(facts, std::move(change)));
+    looked.findings.push_back(std::move(finding));
+  }
+  add_pool(facts, pool, std::move(together), looked);
+  return looked;
+}
+
+}  // namespace
+
+Rule small_grid() {
+  return Rule{.id = kId,
+              .looks_for = "kernels with fewer blocks than the GPU has SMs",
+              .needs = "activity records",
+              .look = look};
+}
+
+}  // namespace fulcrum::diagnose

@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Waits of the host after which the GPU has nothing to do: it ran dry while the host waited for it, and the next launch
+// comes only then. Waits that a result on its way to the host stands behind may be needed, so their low end is 0.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "diagnose/idle.h"
+
+namespace fulcrum::diagnose {
+namespace {
+
+constexpr double kLeastShare = 0.02;
+constexpr std::size_t kLeastStalls = 3;
+
+// The host reads something after this wait: a copy to it is the last work before.
+bool reads_back(const Facts& facts, const Idle& idle) {
+  const auto& ops = facts.trace.ops;
+  if (idle.gap->before >= ops.size()) return false;
+  const GpuTrace::Op& last = ops[idle.gap->before];
+  return last.kind == GpuOpKind::copy && last.copy == CopyKind::d2h;
+}
+
+std::string_view name_of(CallKind kind) {
+  return kind == CallKind::device_sync   ? "cudaDeviceSynchronize"
+         : kind == CallKind::stream_sync ? "cudaStreamSynchronize"
+                                         : "cudaEventSynchronize";
+}
+
+struct Stalls {
+  Change change;
+  double seconds = 0, drain_seconds = 0;  // all of the gaps; and after the wait had returned
+  double waits = 0;
+  std::map<CallKind, int> kinds;
+  std::vector<std::uint32_t> ops, calls;
+};
+
+Stalls stalls_of(const Facts& facts, const Joined& joined, std::span<const Idle> idle, bool reading) {
+  Stalls stalls;
+  for (const Idle& i : idle) {
+    if (i.owner != Owner::sync || i.call < 0 || reads_back(facts, i) != reading) continue;
+    const auto call = std::uint32_t(i.call);
+    const GpuTrace::Call& wait = facts.trace.calls[call];
+    stalls.seconds += double(i.lost_ns) * 1e-9;
+    const auto returned_ns = std::clamp(wait.end_ns, i.gap->begin_ns, i.gap->end_ns);
+    stalls.drain_seconds += double(std::min(i.lost_ns, i.gap->end_ns - returned_ns)) * 1e-9;
+    stalls.waits += 1;
+    ++stalls.kinds[joined.kind[call]];
+    stalls.change.no_wait.insert(call);
+    stalls.change.call_ns[call] = 0;
+    stalls.ops.push_back(i.gap->after);
+    stalls.calls.push_back(call);
+  }
+  return stalls;
+}
+
+Finding finding_of(const Facts& facts, Stalls stalls, bool reading) {
+  // The wait returns late as well as the launch comes late; only the second is sure to go.
+  const double high = std::min(stalls.seconds, saved_seconds(facts, stalls.change));
+  const double low = reading ? 0 : std::min(high, stalls.drain_seconds);
+  const auto kind = std::max_element(stalls.kinds.begin(), stalls.kinds.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  Finding finding;
+  finding.subject = reading ? "results read back" : "waits of the host";
+  finding.grade = Evidence::measured;
+  finding.claim = reading ? fmt::format("Reading results back leaves the GPU idle {} of the time",
+                                        percent(stalls.seconds / facts.timeline.seconds))
+                          : fmt::format("Waits of the host leave the GPU idle {} of the time",
+                                        percent(stalls.seconds / facts.timeline.seconds));
+  finding.evidence.push_back(fmt::format("{}, mostly {}; from each to the next op the GPU idles {}",
+                                         count_text(facts, stalls.waits, "waits"), name_of(kind->first),
+                                         human_seconds(stalls.seconds / stalls.waits)));
+  finding.evidence.push_back(
+      fmt::format("of that, {} after the wait had returned: the next launch was not queued yet",
+                  human_seconds(stalls.drain_seconds / stalls.waits)));
+  finding.next_step =
+      reading ? "read results a step later, or only every few steps, so that the next step is queued before "
+                "the host waits"
+              : "leave out waits that no result is read after: a stream keeps its order without them";
+  finding.verify = verify_by_difference();
+  finding.ops = some(stalls.ops);
+  finding.calls = some(stalls.calls);
+  add_gain(finding, range(facts, low, high, stalls.waits, std::move(stalls.change)));
+  return finding;
+}
+
+Looked look(const Facts& facts) {
+  if (auto missing = needs_simulation(facts, "sync_stall")) return {{}, std::move(missing)};
+  const Joined joined(facts);
+  const std::vector<Idle> idle = idle_times(facts, joined);
+  Looked looked;
+  for (const bool reading : {false, true}) {
+    Stalls stalls = stalls_of(facts, joined, idle, reading);
+    if (stalls.calls.size() < kLeastStalls || stalls.seconds < kLeastShare * facts.timeline.seconds) continue;
+    looked.findings.push_back(finding_of(facts, std::move(stalls), reading));
+  }
+  return looked;
+}
+
+}  // namespace
+
+Rule sync_stall() {
+  return Rule{.id = "sync_stall",
+              .looks_for = "waits of the host after which the GPU has nothing queued",
+              .needs = "API records",
+              .look = look};
+}
+
+}  // namespace fulcrum::diagnose

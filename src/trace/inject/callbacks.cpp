@@ -1,0 +1,250 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calls of the CUDA API, as CUPTI announces them: when each began and ended, on which stream, and the numbers that
+// findings need. This runs inside the program's launches, so the common way through is short.
+#include "trace/inject/session.h"
+
+#include <cstring>
+
+#include "trace/inject/clock.h"
+#include "trace/inject/pm_sampling.h"
+
+namespace fulcrum::trace::inject {
+namespace {
+
+constexpr std::size_t kMostFunctions = 2048;  // numbers of a domain
+Api runtime_apis[kMostFunctions], driver_apis[kMostFunctions];
+std::atomic<std::uint32_t> stream_generation{1};
+
+/// The last record of each event: handles are used again, so a wait means the record before it.
+class Events {
+ public:
+  std::uint64_t record(std::uint64_t handle) {
+    const std::lock_guard lock(mutex_);
+    if (places_ == nullptr) places_.reset(new Place[kPlaces]{});
+    const std::uint64_t id = ++last_;
+    Place& place = find(handle);
+    place = {handle, id};
+    return id;
+  }
+  std::uint64_t last_of(std::uint64_t handle) {
+    const std::lock_guard lock(mutex_);
+    if (places_ == nullptr) return 0;
+    const Place& place = find(handle);
+    return place.handle == handle && place.id > forgotten_ ? place.id : 0;
+  }
+  void forget() {
+    const std::lock_guard lock(mutex_);
+    forgotten_ = last_;
+  }
+
+ private:
+  struct Place {
+    std::uint64_t handle, id;
+  };
+  static constexpr std::size_t kPlaces = 16384;
+
+  // The place of a handle, or the one to put it: the oldest of eight neighbours goes when there is none free.
+  Place& find(std::uint64_t handle) {
+    const std::size_t first = std::size_t(handle * 0x9e3779b97f4a7c15u >> 40);
+    Place* oldest = nullptr;
+    for (std::size_t i = 0; i < 8; ++i) {
+      Place& place = places_[(first + i) % kPlaces];
+      if (place.handle == handle) return place;
+      if (oldest == nullptr || place.id < oldest->id) oldest = &place;
+    }
+    return *oldest;
+  }
+
+  std::mutex mutex_;
+  std::unique_ptr<Place[]> places_;
+  std::uint64_t last_ = 0, forgotten_ = 0;
+};
+Events& events() {
+  static Events* const all = new Events;  // never destroyed: callbacks come until the very end
+  return *all;
+}
+
+std::uint64_t word(const void* parameters, int index) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, static_cast<const char*>(parameters) + index * 8, sizeof value);
+  return value;
+}
+
+std::uint32_t stream_of(Session& s, ThreadCalls& thread, const CUpti_CallbackData& data, const Api& api) {
+  const void* stream = reinterpret_cast<const void*>(word(data.functionParams, api.stream_word - 1));
+  const std::uint32_t generation = stream_generation.load(std::memory_order_acquire);
+  if (thread.known_generation == generation && thread.known_context == data.context &&
+      thread.known_stream == stream && thread.known_per_thread == api.per_thread)
+    return thread.known_id;
+  std::uint32_t id = 0;
+  const bool found =
+      s.cupti.cuptiGetStreamIdEx(data.context, static_cast<CUstream>(const_cast<void*>(stream)),
+                                 api.per_thread ? 1 : 0, &id) == CUPTI_SUCCESS;
+  thread.known_generation = generation;
+  thread.known_context = data.context;
+  thread.known_stream = stream;
+  thread.known_per_thread = api.per_thread;
+  thread.known_id = found ? id + 1 : 0;
+  return thread.known_id;
+}
+
+// Two lanes of multiply and rotate: as fast as memory is read, and no adversary.
+std::uint64_t hash_of(const void* bytes, std::size_t count) {
+  const auto* at = static_cast<const char*>(bytes);
+  std::uint64_t a = 0x9e3779b97f4a7c15u ^ count, b = 0xc2b2ae3d27d4eb4fu;
+  for (; count >= 16; count -= 16, at += 16) {
+    std::uint64_t x, y;
+    std::memcpy(&x, at, 8);
+    std::memcpy(&y, at + 8, 8);
+    a = (a ^ x) * 0xff51afd7ed558ccdu, a = a << 31 | a >> 33;
+    b = (b ^ y) * 0xc4ceb9fe1a85ec53u, b = b << 29 | b >> 35;
+  }
+  std::uint64_t rest[2] = {};
+  std::memcpy(rest, at, count);
+  a = (a ^ rest[0]) * 0xff51afd7ed558ccdu;
+  b = (b ^ rest[1]) * 0xc4ceb9fe1a85ec53u;
+  a ^= b + (a >> 32);
+  return a != 0 ? a : 1;
+}
+
+bool comes_from_host(const CUpti_CallbackData& data, const Api& api, bool is_runtime) {
+  constexpr std::uint32_t kHostToDevice = 1;  // cudaMemcpyKind
+  return api.shape == Shape::copy_h2d || (is_runtime && api.shape == Shape::copy &&
+                                          std::uint32_t(word(data.functionParams, 3)) == kHostToDevice);
+}
+
+void describe(Session& s, ThreadCalls& thread, const CUpti_CallbackData& data, const Api& api,
+              bool is_runtime, SeenCall& seen) {
+  const void* p = data.functionParams;
+  if (p == nullptr) return;
+  if (api.stream_word != 0) seen.stream = stream_of(s, thread, data, api);
+  switch (api.shape) {
+    case Shape::event:
+      seen.event = events().last_of(word(p, 0));
+      break;
+    case Shape::event_stream:
+      seen.event = events().record(word(p, 0));
+      break;
+    case Shape::stream_event:
+      seen.event = events().last_of(word(p, 1));
+      break;
+    case Shape::copy:
+    case Shape::copy_h2d:
+      seen.flags |= 2;
+      seen.address = word(p, 0);
+      seen.event = word(p, 1);
+      seen.bytes = std::int64_t(word(p, 2));
+      if (s.config.hash_copies && seen.bytes > 0 && seen.event != 0 && comes_from_host(data, api, is_runtime))
+        seen.hash = hash_of(reinterpret_cast<const void*>(seen.event), std::size_t(seen.bytes));
+      break;
+    case Shape::place_bytes: {
+      const bool failed =
+          data.functionReturnValue != nullptr && *static_cast<int*>(data.functionReturnValue) != 0;
+      const auto* place = reinterpret_cast<const std::uint64_t*>(word(p, 0));
+      seen.bytes = std::int64_t(word(p, 1));
+      if (!failed && place != nullptr) seen.address = *place;
+      break;
+    }
+    case Shape::pointer:
+      seen.address = word(p, 0);
+      break;
+    case Shape::pointer_bytes:
+      seen.address = word(p, 0);
+      seen.bytes = std::int64_t(word(p, 1));
+      break;
+    case Shape::none:
+    case Shape::stream:
+      break;
+  }
+}
+
+void on_api(Session& s, bool is_runtime, const Api& api, const CUpti_CallbackData& data) {
+  ThreadCalls* const thread = s.rings.mine();
+  if (thread == nullptr) return;
+  // The runtime calls the driver: one call of the program is one record.
+  if (!is_runtime && thread->in_runtime) return;
+  if (data.callbackSite == CUPTI_API_ENTER) {
+    if (is_runtime) thread->in_runtime = true;
+    if (api.call == Call::launch || api.call == Call::graph_launch) thread->count_launch();
+    if (api.managed) s.enable_managed();
+    *data.correlationData = s.is_in_window() ? std::uint64_t(now_ns()) : 0;
+    return;
+  }
+  if (is_runtime) thread->in_runtime = false;
+  if (*data.correlationData == 0) return;
+  SeenCall seen{};
+  seen.begin_ns = std::int64_t(*data.correlationData);
+  seen.end_ns = now_ns();
+  seen.correlation = data.correlationId;
+  seen.context = data.contextUid;
+  seen.kind = std::uint8_t(api.call);
+  seen.flags = api.per_thread ? 1 : 0;
+  if (api.shape != Shape::none) describe(s, *thread, data, api, is_runtime, seen);
+  if (thread->push(seen)) s.buffers.wake();
+}
+
+void on_resource(Session& s, CUpti_CallbackId id, const CUpti_ResourceData& data) {
+  if (id == CUPTI_CBID_RESOURCE_STREAM_CREATED || id == CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING)
+    stream_generation.fetch_add(1, std::memory_order_release);
+  if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED && s.config.counters) start_counters(s.writer, data.context);
+}
+
+void enable_domain(Session& s, CUpti_CallbackDomain domain, Api (&apis)[kMostFunctions], bool launches_too) {
+  for (std::uint32_t id = 1; id < kMostFunctions; ++id) {
+    const char* name = nullptr;
+    if (s.cupti.cuptiGetCallbackName(domain, id, &name) != CUPTI_SUCCESS || name == nullptr) {
+      if (id > 1000) break;
+      continue;
+    }
+    Api api = classify(name);
+    if (!api.wanted) continue;
+    const bool is_launch = api.call == Call::launch || api.call == Call::graph_launch;
+    if (is_launch && !launches_too) {
+      if (s.config.has_part("launches-by-activity")) {
+        const auto enable = domain == CUPTI_CB_DOMAIN_RUNTIME_API ? s.cupti.cuptiActivityEnableRuntimeApi
+                                                                  : s.cupti.cuptiActivityEnableDriverApi;
+        if (enable != nullptr) enable(id, 1);
+      }
+      continue;
+    }
+    apis[id] = api;
+    s.cupti.cuptiEnableCallback(1, s.subscriber, domain, id);
+  }
+}
+
+}  // namespace
+
+void forget_events() noexcept { events().forget(); }
+
+void enable_callbacks(Session& s) noexcept {
+  events();
+  for (const CUpti_CallbackId id : {CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_STREAM_CREATED,
+                                    CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING})
+    s.cupti.cuptiEnableCallback(1, s.subscriber, CUPTI_CB_DOMAIN_RESOURCE, id);
+  if (s.config.has_part("no-calls")) return;
+  const bool launches_too = !s.config.has_part("launches-by-activity") && !s.config.has_part("no-launches");
+  if (!s.config.has_part("driver-layer"))
+    enable_domain(s, CUPTI_CB_DOMAIN_RUNTIME_API, runtime_apis, launches_too);
+  if (!s.config.has_part("runtime-layer"))
+    enable_domain(s, CUPTI_CB_DOMAIN_DRIVER_API, driver_apis, launches_too);
+}
+
+void CUPTIAPI on_callback(void* user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
+  auto& s = *static_cast<Session*>(user);
+  if (!s.active() || data == nullptr) return;
+  try {
+    if (domain == CUPTI_CB_DOMAIN_RUNTIME_API || domain == CUPTI_CB_DOMAIN_DRIVER_API) {
+      if (id >= kMostFunctions) return;
+      const bool is_runtime = domain == CUPTI_CB_DOMAIN_RUNTIME_API;
+      on_api(s, is_runtime, is_runtime ? runtime_apis[id] : driver_apis[id],
+             *static_cast<const CUpti_CallbackData*>(data));
+    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
+      on_resource(s, id, *static_cast<const CUpti_ResourceData*>(data));
+    }
+  } catch (...) {
+  }
+}
+
+}  // namespace fulcrum::trace::inject

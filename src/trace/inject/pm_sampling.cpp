@@ -1,0 +1,267 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The thread that sets PM sampling up, reads samples and writes them. Reading costs a share of one core that grows
+// with the rate, and the device has room for a tenth of a second: the interval doubles until both are kept.
+#include "trace/inject/pm_sampling.h"
+
+#if __has_include(<cupti_pmsampling.h>)
+
+#include "trace/inject/metrics_thread.h"
+#include "trace/inject/pm_clock.h"
+#include "trace/inject/pm_session.h"
+
+#include <algorithm>
+#include <atomic>
+#include <ctime>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <dlfcn.h>
+
+namespace fulcrum::trace::inject {
+namespace {
+
+constexpr std::uint64_t kShortestNs = 20'000, kLongestNs = 1'280'000;
+constexpr double kPauseSeconds = 0.02;
+constexpr double kMostShare = 0.6;      // of one core that reading may take
+constexpr double kDrainSeconds = 0.75;  // for what is left at the end
+constexpr std::uint32_t kMostDevices = 16;
+
+struct Sampled {
+  std::unique_ptr<PmSession> session;
+  PmClock clock;
+  std::int64_t started_ns = 0;  // CLOCK_MONOTONIC
+  std::int64_t samples = 0, overflows = 0;
+  bool overflowed = false;                     // and has not been started again
+  double span_seconds = 0, spent_seconds = 0;  // since the interval was last chosen
+};
+
+struct State {
+  MetricsThread thread;
+  std::atomic<Writer*> writer{nullptr};
+  std::atomic<std::uint32_t> wanted{0};  // one bit a device
+  PmCupti cupti;
+  bool loaded = false;
+};
+
+State& state() {
+  static State& state = *new State;  // never destroyed: the thread may outlive the program's destructors
+  return state;
+}
+
+std::int64_t now_ns(clockid_t clock) {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+PmInstant instant(const PmCupti& cupti) {
+  PmInstant now;
+  std::uint64_t stamp = 0;
+  const std::int64_t before = now_ns(CLOCK_MONOTONIC);
+  cupti.timestamp(&stamp);
+  now.realtime_ns = now_ns(CLOCK_REALTIME);
+  now.cupti_ns = static_cast<std::int64_t>(stamp);
+  now.monotonic_ns = before + (now_ns(CLOCK_MONOTONIC) - before) / 2;
+  return now;
+}
+
+/// CUPTI as the program or our injection has it.
+void* find_cupti() {
+  for (const char* name : {"libcupti.so.13", "libcupti.so.12", "libcupti.so"})
+    if (void* library = dlopen(name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD)) return library;
+  return nullptr;
+}
+
+void refuse(Writer& writer, const std::string& why) { writer.property("counters_refused", why); }
+
+std::string open_device(Sampled& sampled, const PmCupti& cupti, std::uint32_t device, Writer& writer) {
+  CUpti_Profiler_Initialize_Params initialize{};
+  initialize.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE;
+  if (const int result = cupti.initialize(&initialize)) return why_refused(result, "cuptiProfilerInitialize");
+  CUpti_Device_GetChipName_Params chip{};
+  chip.structSize = CUpti_Device_GetChipName_Params_STRUCT_SIZE;
+  chip.deviceIndex = device;
+  if (const int result = cupti.chip_name(&chip)) return why_refused(result, "cuptiDeviceGetChipName");
+  writer.property("chip", chip.pChipName);
+  const MetricSet* set = metrics_of(chip.pChipName);
+  if (!set) return std::string("no set of counters is known for the chip ") + chip.pChipName;
+  sampled.session = std::make_unique<PmSession>(cupti, device);
+  std::string refused = sampled.session->open(*set, chip.pChipName);
+  if (refused.empty()) {
+    sampled.started_ns = now_ns(CLOCK_MONOTONIC);
+    refused = sampled.session->start(kShortestNs);
+  }
+  if (!refused.empty()) {
+    sampled.session->close();
+    sampled.session.reset();
+  }
+  return refused;
+}
+
+void add_device(std::vector<Sampled>& all, const PmCupti& cupti, std::uint32_t device, Writer& writer) {
+  Sampled sampled;
+  const std::int64_t began_ns = now_ns(CLOCK_MONOTONIC);
+  const std::string refused = open_device(sampled, cupti, device, writer);
+  if (!refused.empty()) return refuse(writer, refused);
+  writer.property("counters_setup_seconds", static_cast<double>(now_ns(CLOCK_MONOTONIC) - began_ns) * 1e-9);
+  all.push_back(std::move(sampled));
+}
+
+bool is_idle(const file::Counter& counter) {
+  constexpr float kNothing = 0.002F;
+  return counter.sm_active <= 0 && counter.dram < kNothing && counter.pcie_read < 1 && counter.pcie_write < 1;
+}
+
+/// Samples of an idle device become one.
+void join_idle(std::vector<file::Counter>& counters) {
+  std::size_t kept = 0;
+  for (const file::Counter& counter : counters) {
+    if (kept > 0 && is_idle(counter) && is_idle(counters[kept - 1]))
+      counters[kept - 1].end_ns = counter.end_ns;
+    else
+      counters[kept++] = counter;
+  }
+  counters.resize(kept);
+}
+
+/// One portion. False: nothing more will come from this device.
+bool drain_portion(Sampled& sampled, const PmCupti& cupti, Writer& writer, bool& whole) {
+  std::vector<file::Counter> counters;
+  const PmSession::Drained drained = sampled.session->drain(counters);
+  whole = drained.whole || drained.samples == 0;
+  if (drained.overflow) {
+    ++sampled.overflows;
+    sampled.overflowed = whole = true;
+  }
+  if (drained.samples > 0) {
+    if (drained.whole || *sampled.clock.name() == '\0')
+      sampled.clock.update(static_cast<std::int64_t>(drained.last_stamp), instant(cupti), sampled.started_ns);
+    for (file::Counter& counter : counters) {
+      counter.begin_ns = sampled.clock.convert(counter.begin_ns);
+      counter.end_ns = sampled.clock.convert(counter.end_ns);
+    }
+    sampled.samples += static_cast<std::int64_t>(counters.size());
+    join_idle(counters);
+    writer.append(file::Kind::counter, counters.data(), sizeof(file::Counter), counters.size());
+  }
+  if (drained.failure.empty()) return true;
+  writer.property("counters_ended", drained.failure);
+  return false;
+}
+
+bool drain(Sampled& sampled, const PmCupti& cupti, Writer& writer, double most_seconds) {
+  const std::int64_t until = now_ns(CLOCK_MONOTONIC) + static_cast<std::int64_t>(most_seconds * 1e9);
+  for (bool whole = false; !whole && now_ns(CLOCK_MONOTONIC) < until;)
+    if (!drain_portion(sampled, cupti, writer, whole)) return false;
+  return true;
+}
+
+/// Twice as rarely, when the device ran out of room or reading takes too much of a core.
+bool keep_up(Sampled& sampled, double spent_seconds, double span_seconds, Writer& writer) {
+  constexpr double kLookAfterSeconds = 0.1;
+  PmSession& session = *sampled.session;
+  sampled.spent_seconds += spent_seconds;
+  sampled.span_seconds += span_seconds;
+  const bool overflow = std::exchange(sampled.overflowed, false);
+  if (!overflow && sampled.span_seconds < kLookAfterSeconds) return true;
+  const bool too_much = sampled.spent_seconds > kMostShare * sampled.span_seconds;
+  sampled.spent_seconds = sampled.span_seconds = 0;
+  const std::uint64_t next_ns = std::min(session.interval_ns() * 2, kLongestNs);
+  if (!overflow && (!too_much || next_ns == session.interval_ns())) return true;
+  session.stop();
+  const std::string refused = session.start(next_ns);
+  if (refused.empty()) return true;
+  writer.property("counters_ended", refused);
+  return false;
+}
+
+void finish(Sampled& sampled, const PmCupti& cupti, Writer& writer) {
+  PmSession& session = *sampled.session;
+  session.stop();
+  drain(sampled, cupti, writer, kDrainSeconds);
+  const double samples = static_cast<double>(std::max<std::int64_t>(sampled.samples, 1));
+  writer.property("counters_interval_ns", static_cast<double>(session.interval_ns()));
+  writer.property("counters_samples", static_cast<double>(sampled.samples));
+  writer.property("counters_overflows", static_cast<double>(sampled.overflows));
+  writer.property("counters_clock", sampled.clock.name());
+  writer.property("counters_decode_ns_a_sample", session.decode_seconds() * 1e9 / samples);
+  writer.property("counters_evaluate_ns_a_sample", session.evaluate_seconds() * 1e9 / samples);
+  session.close();
+}
+
+void run() {
+  State& our = state();
+  Writer& writer = *our.writer.load();
+  std::vector<Sampled> all;
+  std::uint32_t seen = 0;
+  std::int64_t before_ns = now_ns(CLOCK_MONOTONIC);
+  bool go_on = true;
+  while (go_on) {
+    const std::uint32_t wanted = our.wanted & ~seen;
+    for (std::uint32_t device = 0; device < kMostDevices; ++device)
+      if (wanted >> device & 1U) add_device(all, our.cupti, device, writer);
+    seen |= wanted;
+    go_on = our.thread.wait(kPauseSeconds);
+    for (auto each = all.begin(); each != all.end();) {
+      const double before = each->session->decode_seconds() + each->session->evaluate_seconds();
+      const bool more = drain(*each, our.cupti, writer, 10 * kPauseSeconds);
+      const std::int64_t at_ns = now_ns(CLOCK_MONOTONIC);
+      const double spent = each->session->decode_seconds() + each->session->evaluate_seconds() - before;
+      if (more && keep_up(*each, spent, static_cast<double>(at_ns - before_ns) * 1e-9, writer)) {
+        ++each;
+        continue;
+      }
+      finish(*each, our.cupti, writer);
+      each = all.erase(each);
+    }
+    before_ns = now_ns(CLOCK_MONOTONIC);
+  }
+  for (Sampled& each : all) finish(each, our.cupti, writer);
+}
+
+}  // namespace
+
+void start_counters(Writer& writer, CUcontext context) noexcept {
+  State& our = state();
+  if (our.wanted == 0) {
+    void* library = find_cupti();
+    our.loaded = library && our.cupti.load(library);
+    if (!our.loaded) {
+      our.wanted = ~0U;  // once is enough
+      refuse(writer,
+             library ? "this CUPTI has no PM sampling: it came with CUDA 12.6" : "CUPTI is not loaded");
+    }
+  }
+  if (!our.loaded) return;
+  std::uint32_t device = 0;
+  const int result = our.cupti.device_of_context(context, &device);
+  if (result != CUPTI_SUCCESS) return refuse(writer, why_refused(result, "cuptiGetDeviceId"));
+  if (device >= kMostDevices) return;
+  const std::uint32_t before = our.wanted.fetch_or(1U << device);
+  if (before != 0) return;
+  our.writer = &writer;
+  if (!our.thread.start("fulcrum-counter", run, 0)) refuse(writer, "no thread could be started");
+}
+
+void stop_counters() noexcept { state().thread.stop(2); }
+
+}  // namespace fulcrum::trace::inject
+
+#else
+
+namespace fulcrum::trace::inject {
+
+void start_counters(Writer& writer, CUcontext) noexcept {
+  writer.property("counters_refused",
+                  "this build has no PM sampling: it needs the headers of CUDA 12.6 or later");
+}
+
+void stop_counters() noexcept {}
+
+}  // namespace fulcrum::trace::inject
+
+#endif

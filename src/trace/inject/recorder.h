@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Turns what CUPTI and our callbacks saw into records of the trace file. Used by the writer's thread alone. Kernels are
+// added up by shape and stream as well, so that totals remain when single records are not kept.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "trace/inject/calls.h"
+#include "trace/inject/cupti_table.h"
+#include "trace/inject/device.h"
+#include "trace/inject/writer.h"
+
+namespace fulcrum::trace::inject {
+
+class Recorder {
+ public:
+  Recorder(Writer& writer, const Cupti& cupti) : writer_(writer), cupti_(cupti) {}
+
+  void parse(std::uint8_t* buffer, std::size_t valid_bytes);
+  void add(const SeenCall&, pid_t tid);
+  /// Whether single records go into the file, or are only added up.
+  void keep(bool yes) { keep_ = yes; }
+  /// Writes what has gathered.
+  void write();
+  /// Adds what came since the last call to the totals, times a weight: a window speaks for the time until the next.
+  /// Writes the totals that changed; of several records of a total the last one counts.
+  void write_totals(double weight);
+  /// What was lost since the last call. `lost_calls` counts from the start.
+  void write_drops(std::int64_t lost_calls);
+
+  std::int64_t ops() const { return ops_; }  // kernels, copies and memsets seen
+  std::int64_t calls() const { return calls_; }
+
+ private:
+  struct ShapeKey {
+    const char* name;
+    std::uint32_t device;
+    std::int32_t grid[3], block[3];
+    std::uint32_t cluster[3];
+    std::int32_t static_shared, dynamic_shared;
+    std::uint32_t registers, local_bytes, optin;
+    bool operator==(const ShapeKey&) const = default;
+  };
+  struct Hash {
+    std::size_t operator()(const ShapeKey&) const;
+    std::size_t operator()(std::uint64_t key) const { return std::size_t(key * 0x9e3779b97f4a7c15u >> 7); }
+  };
+  struct KnownShape {
+    std::uint32_t id;
+    std::string name;  // a pointer may come to mean another name when a module is unloaded
+  };
+  struct Sum {
+    std::uint32_t shape, stream;
+    std::int64_t count, sum_ns, min_ns, max_ns;
+    std::uint32_t histogram[40];
+  };
+  struct Whole {  // since the start, weighted
+    double count = 0, sum_ns = 0;
+    std::int64_t min_ns = INT64_MAX, max_ns = 0;
+    float histogram[40] = {};
+  };
+  struct Addresses {
+    std::uint64_t from, to, hash;
+  };
+
+  void parse(const CUpti_ActivityKernel9&);
+  template <typename Record>
+  void parse_copy(const Record&, std::uint32_t runtime_correlation);
+  void parse(const CUpti_ActivityMemset4&);
+  void parse(const CUpti_ActivityAPI&);
+  void parse(CUpti_ActivityOverhead3&);
+  void parse(const CUpti_ActivityJit2&);
+  void parse(const CUpti_ActivityUnifiedMemoryCounter3&);
+  void parse_record(CUpti_Activity&);
+  bool stamps_are_good(std::uint64_t begin, std::uint64_t end);
+  const DeviceFacts& device(std::uint32_t id);
+  void write_device(const DeviceFacts&);
+  void know_context(std::uint32_t context, std::uint32_t device);
+  std::uint32_t shape(const CUpti_ActivityKernel9&);
+  std::uint32_t stream(std::uint32_t context, std::uint32_t cupti_id, std::uint32_t device);
+  void describe_stream(std::uint32_t context, std::uint32_t cupti_id, std::uint32_t flags);
+  std::uint32_t thread(pid_t tid);
+  void remember(std::uint32_t correlation, const Addresses&);
+  Addresses addresses(std::uint32_t correlation, std::uint32_t runtime_correlation) const;
+
+  Writer& writer_;
+  const Cupti& cupti_;
+  bool keep_ = true, layout_is_wrong_ = false;
+  std::int64_t ops_ = 0, calls_ = 0, zero_stamps_ = 0, dropped_ = 0;
+  std::int64_t written_dropped_ = 0, written_lost_calls_ = 0, written_zero_stamps_ = 0;
+
+  std::unordered_map<std::uint32_t, DeviceFacts> devices_;
+  std::unordered_set<std::uint32_t> written_devices_;
+  std::unordered_map<std::uint32_t, std::uint32_t> device_of_context_;
+  std::unordered_map<ShapeKey, KnownShape, Hash> shapes_;
+  std::unordered_map<std::uint64_t, file::Stream> streams_;  // by context and CUPTI's number
+  std::unordered_map<std::uint64_t, std::uint32_t> stream_flags_;
+  std::unordered_map<pid_t, std::uint32_t> threads_;
+  std::unordered_map<std::uint64_t, Sum, Hash> sums_;  // since the last totals
+  std::unordered_map<std::uint64_t, Whole, Hash> wholes_;
+  std::uint32_t shape_count_ = 0;
+  // Where copies came from and went, by correlation: the younger half and the older half of what is remembered.
+  std::unordered_map<std::uint32_t, Addresses> addresses_, older_addresses_;
+  std::unordered_map<std::uint32_t, Api> runtime_apis_, driver_apis_;
+
+  std::vector<file::Kernel> kernels_;
+  std::vector<file::Copy> copies_;
+  std::vector<file::Call> call_records_;
+  std::vector<file::Range> ranges_;
+  std::vector<file::Overhead> overheads_;
+  std::vector<file::Fault> faults_;
+};
+
+}  // namespace fulcrum::trace::inject

@@ -1,0 +1,230 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What records refer to (shapes, streams, threads, devices), and what is written at the end of each round.
+#include "trace/inject/recorder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "trace/inject/clock.h"
+
+namespace fulcrum::trace::inject {
+
+std::size_t Recorder::Hash::operator()(const ShapeKey& key) const {
+  std::uint64_t h = reinterpret_cast<std::uintptr_t>(key.name);
+  const auto mix = [&h](std::uint64_t v) { h = (h ^ v) * 0x9e3779b97f4a7c15u, h ^= h >> 29; };
+  mix(std::uint64_t(std::uint32_t(key.grid[0])) << 32 | std::uint32_t(key.grid[1]));
+  mix(std::uint64_t(std::uint32_t(key.grid[2])) << 32 | std::uint32_t(key.block[0]));
+  mix(std::uint64_t(std::uint32_t(key.block[1])) << 32 | std::uint32_t(key.block[2]));
+  mix(std::uint64_t(std::uint32_t(key.dynamic_shared)) << 32 | key.cluster[0]);
+  mix(std::uint64_t{key.registers} << 32 | key.device);
+  return std::size_t(h);
+}
+
+const DeviceFacts& Recorder::device(std::uint32_t id) {
+  const auto [place, is_new] = devices_.try_emplace(id);
+  // Without a driver to ask, CUPTI's own record will tell.
+  if (is_new && device_facts(id, place->second)) write_device(place->second);
+  return place->second;
+}
+
+void Recorder::write_device(const DeviceFacts& facts) {
+  if (facts.sms > 0 && written_devices_.insert(facts.id).second)
+    writer_.append(file::Kind::device, to_record(facts, writer_));
+}
+
+void Recorder::know_context(std::uint32_t context, std::uint32_t device_id) {
+  device_of_context_[context] = device_id;
+  for (auto& [key, known] : streams_)
+    if (known.context == context && known.device != device_id) {
+      known.device = device_id;
+      writer_.append(file::Kind::stream, known);
+    }
+}
+
+std::uint32_t Recorder::shape(const CUpti_ActivityKernel9& k) {
+  const ShapeKey key{k.name,
+                     k.deviceId,
+                     {k.gridX, k.gridY, k.gridZ},
+                     {k.blockX, k.blockY, k.blockZ},
+                     {k.clusterX, k.clusterY, k.clusterZ},
+                     k.staticSharedMemory,
+                     k.dynamicSharedMemory,
+                     k.registersPerThread,
+                     k.localMemoryPerThread,
+                     0};
+  const char* name = k.name != nullptr ? k.name : "";
+  KnownShape& known = shapes_[key];
+  if (known.id != 0 && known.name == name) return known.id;
+  known = {++shape_count_, name};
+  const Occupancy fits = occupancy(device(k.deviceId), k);
+  file::Shape out{};
+  out.id = known.id;
+  out.name = writer_.text(name);
+  for (int i = 0; i < 3; ++i) {
+    out.grid[i] = std::uint32_t(key.grid[i]);
+    out.block[i] = std::uint32_t(key.block[i]);
+    out.cluster[i] = key.cluster[i];
+  }
+  out.registers = k.registersPerThread;
+  out.static_shared = k.staticSharedMemory;
+  out.dynamic_shared = k.dynamicSharedMemory;
+  out.local_bytes = std::int32_t(k.localMemoryPerThread);
+  out.blocks_per_sm = fits.blocks_per_sm;
+  out.occupancy = fits.share;
+  out.limiter = writer_.text(fits.limiter);
+  writer_.append(file::Kind::shape, out);
+  return known.id;
+}
+
+std::uint32_t Recorder::stream(std::uint32_t context, std::uint32_t cupti_id, std::uint32_t device_id) {
+  const std::uint64_t key = std::uint64_t{context} << 32 | cupti_id;
+  const auto [place, is_new] = streams_.try_emplace(key);
+  file::Stream& out = place->second;
+  if (is_new) {
+    const auto flags = stream_flags_.find(key);
+    out = {std::uint32_t(streams_.size()),
+           device_id,
+           context,
+           cupti_id,
+           flags == stream_flags_.end() ? 0 : flags->second,
+           0};
+    writer_.append(file::Kind::stream, out);
+  }
+  return out.id;
+}
+
+void Recorder::describe_stream(std::uint32_t context, std::uint32_t cupti_id, std::uint32_t flags) {
+  const std::uint64_t key = std::uint64_t{context} << 32 | cupti_id;
+  stream_flags_[key] |= flags;
+  const auto known = streams_.find(key);
+  if (known == streams_.end() || (known->second.flags | flags) == known->second.flags) return;
+  known->second.flags |= flags;
+  writer_.append(file::Kind::stream, known->second);  // the later record of a number counts
+}
+
+std::uint32_t Recorder::thread(pid_t tid) {
+  const auto [place, is_new] = threads_.try_emplace(tid, std::uint32_t(threads_.size() + 1));
+  if (!is_new) return place->second;
+  char path[64], name[32] = "";
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/comm", int(tid));
+  if (std::FILE* file = std::fopen(path, "re")) {
+    if (std::fgets(name, sizeof name, file) != nullptr) name[std::strcspn(name, "\n")] = '\0';
+    std::fclose(file);
+  }
+  writer_.append(file::Kind::thread, file::Thread{place->second, writer_.text(name), tid});
+  return place->second;
+}
+
+void Recorder::remember(std::uint32_t correlation, const Addresses& which) {
+  constexpr std::size_t kHalf = 32768;
+  if (addresses_.size() >= kHalf) {
+    older_addresses_.swap(addresses_);
+    addresses_.clear();
+  }
+  addresses_[correlation] = which;
+}
+
+Recorder::Addresses Recorder::addresses(std::uint32_t correlation, std::uint32_t runtime_correlation) const {
+  for (const std::uint32_t id : {correlation, runtime_correlation})
+    for (const auto* map : {&addresses_, &older_addresses_})
+      if (const auto found = map->find(id); id != 0 && found != map->end()) return found->second;
+  return {};
+}
+
+void Recorder::add(const SeenCall& seen, pid_t tid) {
+  if (seen.flags & 4) {
+    if (keep_) ranges_.push_back({seen.begin_ns, seen.end_ns, thread(tid), std::uint32_t(seen.event)});
+    return;
+  }
+  ++calls_;
+  if (seen.flags & 2) remember(seen.correlation, {seen.event, seen.address, seen.hash});
+  if (!keep_) return;
+  file::Call out{};
+  out.begin_ns = seen.begin_ns;
+  out.thread = thread(tid);
+  out.correlation = seen.correlation;
+  const bool is_copy = (seen.flags & 2) != 0;
+  const auto device_of = device_of_context_.find(seen.context);
+  if (seen.stream != 0)
+    out.stream =
+        stream(seen.context, seen.stream - 1, device_of == device_of_context_.end() ? 0 : device_of->second) +
+        1;
+  out.event = is_copy ? 0 : seen.event;
+  out.bytes = is_copy ? 0 : seen.bytes;
+  out.address = is_copy ? 0 : seen.address;
+  out.kind = seen.kind;
+  out.flags = seen.flags & 1;
+  const std::int64_t duration = seen.end_ns - seen.begin_ns;
+  if (duration >= 0xffffffff) {
+    out.duration_ns = 0xffffffff;
+    out.bytes = duration;
+  } else {
+    out.duration_ns = std::uint32_t(duration);
+  }
+  call_records_.push_back(out);
+}
+
+namespace {
+
+template <typename Record>
+void write_all(Writer& writer, file::Kind kind, std::vector<Record>& records) {
+  if (records.empty()) return;
+  writer.append(kind, records.data(), sizeof(Record), records.size());
+  records.clear();
+}
+
+}  // namespace
+
+void Recorder::write() {
+  write_all(writer_, file::Kind::kernel, kernels_);
+  write_all(writer_, file::Kind::copy, copies_);
+  write_all(writer_, file::Kind::call, call_records_);
+  write_all(writer_, file::Kind::range, ranges_);
+  write_all(writer_, file::Kind::overhead, overheads_);
+  write_all(writer_, file::Kind::fault, faults_);
+}
+
+void Recorder::write_totals(double weight) {
+  std::vector<file::Total> totals;
+  totals.reserve(sums_.size());
+  for (const auto& [key, sum] : sums_) {
+    Whole& whole = wholes_[key];
+    whole.count += double(sum.count) * weight;
+    whole.sum_ns += double(sum.sum_ns) * weight;
+    whole.min_ns = std::min(whole.min_ns, sum.min_ns);
+    whole.max_ns = std::max(whole.max_ns, sum.max_ns);
+    file::Total out{};
+    out.shape = sum.shape;
+    out.stream = sum.stream;
+    out.count = std::llround(whole.count);
+    out.sum_ns = std::llround(whole.sum_ns);
+    out.min_ns = whole.min_ns;
+    out.max_ns = whole.max_ns;
+    for (int i = 0; i < 40; ++i) {
+      whole.histogram[i] += float(sum.histogram[i] * weight);
+      out.histogram[i] = std::uint32_t(std::lround(whole.histogram[i]));
+    }
+    totals.push_back(out);
+  }
+  sums_.clear();
+  write_all(writer_, file::Kind::total, totals);
+}
+
+void Recorder::write_drops(std::int64_t lost_calls) {
+  const auto write_one = [this](std::int64_t records, std::int64_t zero_stamps, const char* why) {
+    if (records > 0 || zero_stamps > 0)
+      writer_.append(file::Kind::drop, file::Drop{now_ns(), records, zero_stamps, writer_.text(why), 0});
+  };
+  write_one(dropped_ - written_dropped_, 0, "CUPTI ran out of buffers");
+  write_one(lost_calls - written_lost_calls_, 0, "calls came faster than they were written");
+  write_one(0, zero_stamps_ - written_zero_stamps_, "CUPTI gave no time stamps");
+  written_dropped_ = dropped_;
+  written_lost_calls_ = lost_calls;
+  written_zero_stamps_ = zero_stamps_;
+}
+
+}  // namespace fulcrum::trace::inject

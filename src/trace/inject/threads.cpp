@@ -1,0 +1,239 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two threads. Control: flushes CUPTI twice a second, opens and closes windows, ends the trace. Writer: turns
+// buffers and rings into the file. Neither holds a lock of the program's, so the program never waits for them but at
+// its end, and then not for long.
+#include "trace/inject/session.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <ctime>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "trace/inject/clock.h"
+#include "trace/inject/nvml.h"
+#include "trace/inject/pm_sampling.h"
+
+namespace fulcrum::trace::inject {
+namespace {
+
+constexpr std::int64_t kFlushNs = 500'000'000;
+constexpr int kTickMs = 20, kWriterMs = 40;
+constexpr std::int64_t kTotalsNs = 10'000'000'000;
+constexpr std::int64_t kSpanNs = 1'000'000'000;    // windows are written down at least so often
+constexpr std::int64_t kSignalNs = 3'000'000'000;  // a signal ends the process by then, whatever hangs
+
+bool wait_for(sem_t& semaphore, std::int64_t milliseconds) {
+  timespec until{};
+  clock_gettime(CLOCK_REALTIME, &until);
+  const std::int64_t ns = until.tv_nsec + milliseconds * 1'000'000;
+  until.tv_sec += ns / 1'000'000'000;
+  until.tv_nsec = ns % 1'000'000'000;
+  int result;
+  while ((result = sem_timedwait(&semaphore, &until)) != 0 && errno == EINTR) {
+  }
+  return result == 0;
+}
+
+[[noreturn]] void die_by(int signal) {
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  sigaction(signal, &action, nullptr);
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, signal);
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  raise(signal);
+  _exit(128 + signal);
+}
+
+}  // namespace
+
+void* Session::enter_control(void* self) {
+  pthread_setname_np(pthread_self(), "fulcrum-control");
+  static_cast<Session*>(self)->control_loop();
+  return nullptr;
+}
+
+void* Session::enter_writer(void* self) {
+  pthread_setname_np(pthread_self(), "fulcrum-writer");
+  static_cast<Session*>(self)->writer_loop();
+  return nullptr;
+}
+
+double Session::spent_ns() noexcept {
+  // Launches are known at once, kernels only when CUPTI hands them over; nodes of graphs only as the latter.
+  const std::int64_t launches =
+      traced_launches_ + (in_window_ ? rings.launches() - window_launches_begin_ : 0);
+  const std::int64_t ops = seen_ops_ > launches ? seen_ops_.load() : launches;
+  return double(ops) * config.record_ns + double(seen_calls_) * config.call_ns;
+}
+
+void Session::note_window(std::int64_t now) noexcept {
+  // A file without windows was traced from end to end, so the first is written when it ends.
+  if (!has_windows_ || span_begin_ns_ == 0 || now <= span_begin_ns_) return;
+  writer.append(file::Kind::window, file::Window{span_begin_ns_, now});
+  span_begin_ns_ = now;
+}
+
+void Session::govern() noexcept {
+  const std::int64_t now = now_ns();
+  const bool was_tracing = governor_->tracing(), was_keeping = governor_->keeping();
+  const bool traces = config.has_part("off") ? now < first_begin_ns_ + kFlushNs
+                                             : governor_->tick(now, spent_ns(), seen_ops_ + seen_calls_);
+  const bool keeps = governor_->keep(now, writer.bytes());
+  const bool is_tracing = in_window_;
+  if (traces == is_tracing && keeps == was_keeping) {
+    if (has_windows_ && span_begin_ns_ != 0 && now - span_begin_ns_ >= kSpanNs) note_window(now);
+    return;
+  }
+  (void)was_tracing;
+  if (is_tracing && !traces) {
+    const std::int64_t launches = rings.launches();
+    window_launches_ = launches - window_launches_begin_;
+    traced_launches_ += window_launches_;
+    set_window(false);
+    cupti.cuptiActivityFlushAll(0);
+  } else if (!is_tracing && traces) {
+    cupti.cuptiActivityFlushAll(0);
+    // The window that ended speaks for the time until now, in proportion to what was launched.
+    const std::int64_t launches = rings.launches();
+    const std::int64_t since = launches - window_launches_begin_;
+    fold_weight_ = window_launches_ > 0 ? double(since) / double(window_launches_) : 1.0;
+    fold_ = true;
+    buffers.wake();
+    window_launches_begin_ = launches;
+    set_window(true);
+  }
+  const bool records_were_kept = span_begin_ns_ != 0, are_kept = traces && keeps;
+  keep_ = keeps;
+  if (records_were_kept && !are_kept) {
+    has_windows_ = true;
+    note_window(now);
+    span_begin_ns_ = 0;
+  } else if (!records_were_kept && are_kept) {
+    span_begin_ns_ = now_ns();
+  }
+}
+
+void Session::control_loop() noexcept {
+  start_clocks(writer);
+  write_binaries(writer);
+  std::int64_t flushed_ns = now_ns(), totals_ns = flushed_ns;
+  while (end_ == nullptr && signal_ == 0) {
+    if (wait_for(control_, kTickMs)) continue;
+    if (!active()) return;
+    const std::int64_t now = now_ns();
+    if (now - flushed_ns >= kFlushNs) {
+      cupti.cuptiActivityFlushAll(0);
+      flushed_ns = now;
+    }
+    govern();
+    if (!has_windows_ && now - totals_ns >= kTotalsNs) {
+      fold_weight_ = 1;
+      fold_ = true;
+      totals_ns = now;
+    }
+  }
+  write_end();
+  if (signal_ != 0) die_by(signal_);
+  sem_post(&done_);
+}
+
+void Session::write_end() noexcept {
+  cupti.cuptiActivityFlushAll(0);
+  if (in_window_) window_launches_ = rings.launches() - window_launches_begin_;
+  const bool was_in_window = in_window_.exchange(false);
+  cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  const std::int64_t since = rings.launches() - window_launches_begin_;
+  fold_weight_ = was_in_window || window_launches_ <= 0 ? 1.0 : double(since) / double(window_launches_);
+  active_ = false;
+  drain_ = true;
+  buffers.wake();
+  wait_for(drained_, 2000);
+  note_window(now_ns());
+  stop_clocks();
+  if (config.counters) stop_counters();
+  write_binaries(writer);
+  if (toggles_ > 0) writer.property("toggle_ns", double(toggle_ns_) / double(toggles_));
+  writer.property("launches", double(rings.launches()));
+  if (governor_->full_share() >= 0) writer.property("full_overhead_share", governor_->full_share());
+  char end[32];
+  const char* why = end_;
+  if (signal_ != 0) {
+    std::snprintf(end, sizeof end, "signal %d", signal_.load());
+    why = end;
+  }
+  writer.append(file::Kind::footer,
+                file::Footer{now_ns(), writer.text(why != nullptr ? why : "exit"), 0, spent_ns() * 1e-9});
+  writer.close();
+}
+
+void Session::write_round() noexcept {
+  // In this order: a copy's addresses come by its call, and a fold means what was flushed before it was asked for.
+  const bool folds = fold_.load(std::memory_order_acquire);
+  recorder_->keep(keep_);
+  std::int64_t lost = 0;
+  rings.each([&](ThreadCalls& thread) {
+    thread.drain([&](const SeenCall& seen) { recorder_->add(seen, thread.tid); });
+    lost += thread.lost();
+  });
+  for (const FilledBuffer& buffer : buffers.take()) {
+    recorder_->parse(buffer.bytes, buffer.valid_bytes);
+    buffers.recycle(buffer);
+  }
+  recorder_->write();
+  if (folds) {
+    fold_ = false;
+    recorder_->write_totals(fold_weight_);
+    recorder_->write_drops(lost);
+  }
+  lost_calls_ = lost;
+  seen_ops_ = recorder_->ops();
+  seen_calls_ = recorder_->calls();
+}
+
+void Session::writer_loop() noexcept {
+  for (;;) {
+    const bool drains = drain_;
+    try {
+      write_round();
+      if (drains) {
+        recorder_->write_totals(fold_weight_);
+        recorder_->write_drops(lost_calls_);
+        if (writer.lost_chunks() > 0) {
+          writer.append(file::Kind::drop, file::Drop{now_ns(), writer.lost_chunks(), 0,
+                                                     writer.text("the file reached its limit"), 0});
+        }
+      }
+    } catch (...) {
+    }
+    if (drains) {
+      sem_post(&drained_);
+      return;
+    }
+    if (getpid() != owner_) return;
+    if (signal_ != 0 && now_ns() - signal_ns_ > kSignalNs) die_by(signal_);
+    buffers.stock(4);
+    buffers.wait(kWriterMs);
+  }
+}
+
+void Session::finish(const char* end) noexcept {
+  if (!active() || getpid() != owner_ || finished_.exchange(true)) return;
+  end_ = end;
+  sem_post(&control_);
+  wait_for(done_, config.counters ? 4000 : 2000);
+}
+
+void Session::end_by_signal(int signal) noexcept {
+  signal_ns_ = now_ns();
+  signal_ = signal;
+  sem_post(&control_);
+}
+
+}  // namespace fulcrum::trace::inject

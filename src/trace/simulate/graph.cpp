@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Puts the nodes in the order in which they happened: then everything comes behind what it waited for, and one pass
+// simulates the run.
+#include "trace/simulate/graph.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "trace/simulate/links.h"
+
+namespace fulcrum::trace {
+namespace {
+
+constexpr std::uint32_t kNone = UINT32_MAX;
+
+/// Places of nodes by kind and number.
+struct Places {
+  std::vector<std::uint32_t> begins, ends, ops;
+  std::uint32_t& of(NodeKind kind, std::uint32_t number) {
+    return (kind == NodeKind::call_begin ? begins : kind == NodeKind::call_end ? ends : ops)[number];
+  }
+};
+
+int rank(NodeKind kind) {  // of nodes at one instant: a call returns, the next begins, its op begins
+  return kind == NodeKind::call_end ? 0 : kind == NodeKind::call_begin ? 1 : 2;
+}
+
+}  // namespace
+
+Scale::Scale(const Timeline& timeline)
+    : unit_ns(std::max<std::int64_t>(
+          1, std::int64_t((timeline.launch.seconds + timeline.launch_latency.seconds) * 1e9))),
+      back_to_back_ns(std::int64_t(timeline.back_to_back.seconds * 1e9)) {}
+
+Graph::Graph(const Joined& joined, const Timeline& timeline)
+    : outer(joined.outer),
+      first_op(joined.first_op),
+      ops_of_calls(joined.ops_of_calls),
+      windows(joined.windows.size()),
+      ops(joined.trace.ops.size()) {
+  const Scale scale(timeline);
+  const Issue issue(joined);
+  const CallTimes times(joined);
+  std::vector<Link> links;
+  links.reserve(3 * joined.ops.size() + 3 * joined.calls.size());
+  link_host(joined, scale, issue, times, links, own_ns);
+  link_ops(joined, scale, issue, times, links);
+
+  for (const auto c : joined.calls) {
+    if (joined.call_window[c] < 0) continue;
+    nodes.push_back({.kind = NodeKind::call_begin,
+                     .number = c,
+                     .window = joined.call_window[c],
+                     .observed_ns = times.begin_ns[c]});
+    nodes.push_back({.kind = NodeKind::call_end,
+                     .number = c,
+                     .window = joined.call_window[c],
+                     .observed_ns = times.end_ns[c]});
+  }
+  for (const auto i : joined.ops) {
+    const bool steady = joined.begin_ns[i] >= timeline.begin_ns && joined.begin_ns[i] < timeline.end_ns;
+    nodes.push_back({.kind = NodeKind::op,
+                     .number = i,
+                     .window = joined.window_of[i],
+                     .observed_ns = joined.begin_ns[i],
+                     .duration_ns = joined.end_ns[i] - joined.begin_ns[i],
+                     .steady = steady});
+  }
+  std::stable_sort(nodes.begin(), nodes.end(), [](const Node& a, const Node& b) {
+    return a.observed_ns != b.observed_ns ? a.observed_ns < b.observed_ns : rank(a.kind) < rank(b.kind);
+  });
+
+  Places places{std::vector<std::uint32_t>(joined.trace.calls.size(), kNone),
+                std::vector<std::uint32_t>(joined.trace.calls.size(), kNone),
+                std::vector<std::uint32_t>(joined.trace.ops.size(), kNone)};
+  for (std::uint32_t v = 0; v < nodes.size(); ++v) places.of(nodes[v].kind, nodes[v].number) = v;
+
+  std::vector<std::uint32_t> counts(nodes.size() + 1, 0);
+  const auto valid = [&](const Link& link, std::uint32_t& to, std::uint32_t& from) {
+    to = places.of(link.to_kind, link.to);
+    from = places.of(link.from_kind, link.from);
+    return to != kNone && from != kNone && from < to;
+  };
+  std::uint32_t to = 0, from = 0;
+  for (const Link& link : links) {
+    if (valid(link, to, from)) ++counts[to + 1];
+  }
+  std::partial_sum(counts.begin(), counts.end(), counts.begin());
+  edges.resize(counts.back());
+  nodes.push_back({});
+  for (std::uint32_t v = 0; v < nodes.size(); ++v) nodes[v].first_edge = counts[v];
+  for (const Link& link : links) {
+    if (valid(link, to, from)) edges[counts[to]++] = {from, link.kind, link.lag_ns};
+  }
+  nodes.back().steady = false;
+  for (std::uint32_t v = 0; v + 1 < nodes.size(); ++v) {
+    nodes[v].anchored = nodes[v].first_edge == nodes[v + 1].first_edge;
+  }
+}
+
+}  // namespace fulcrum::trace

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What launching, queueing and copying cost on this machine, seen in the trace itself wherever it shows: robust
+// quantiles of ops in the right situation, so that a few odd ones do not matter.
+#include <algorithm>
+#include <unordered_map>
+
+#include "trace/timeline/parts.h"
+
+namespace fulcrum::trace {
+namespace {
+
+constexpr std::size_t kEnough = 5;  // observations that make a figure of this trace
+// Usual figures of a current data centre GPU, in seconds: used with neither a trace nor a profile that shows them.
+constexpr double kBackToBack = 1.0e-6, kLaunch = 2.2e-6, kLatency = 1.8e-6, kSmallCopy = 6e-6;
+
+struct Observations {
+  std::vector<double> between_kernels, between_any, launch, latency, small_copy, pinned;
+};
+
+bool pinned_copy(const GpuTrace::Op& op) {
+  return op.kind == GpuOpKind::copy && (op.from == MemoryKind::pinned || op.to == MemoryKind::pinned) &&
+         (op.copy == CopyKind::h2d || op.copy == CopyKind::d2h);
+}
+
+/// Gaps between ops of a stream of which the second was queued before the first ended.
+void look_at_streams(const Joined& joined, Observations& seen) {
+  for (const auto& ops : joined.stream_ops) {
+    for (std::size_t i = 1; i < ops.size(); ++i) {
+      const auto before = ops[i - 1], after = ops[i];
+      const auto call = joined.call_of[after];
+      if (call < 0 || joined.window_of[before] != joined.window_of[after]) continue;
+      if (joined.trace.calls[std::size_t(call)].end_ns > joined.end_ns[before]) continue;
+      const auto gap = joined.begin_ns[after] - joined.end_ns[before];
+      if (gap < 0) continue;
+      const bool kernels =
+          joined.op(before).kind == GpuOpKind::kernel && joined.op(after).kind == GpuOpKind::kernel;
+      (kernels ? seen.between_kernels : seen.between_any).push_back(double(gap) * 1e-9);
+    }
+  }
+}
+
+void look_at_ops(const Joined& joined, Observations& seen) {
+  std::unordered_map<int, std::int64_t> busy_until;
+  for (const auto i : joined.ops) {
+    const GpuTrace::Op& op = joined.op(i);
+    std::int64_t& until = busy_until[joined.device_of[i]];
+    if (const auto c = joined.call_of[i]; c >= 0) {
+      const GpuTrace::Call& call = joined.trace.calls[std::size_t(c)];
+      const bool idle = until <= call.begin_ns;
+      if (idle && op.kind == GpuOpKind::kernel && !op.graph) {
+        seen.latency.push_back(std::max<double>(0, double(joined.begin_ns[i] - call.end_ns)) * 1e-9);
+      }
+      if (idle && op.kind == GpuOpKind::copy && op.async && op.bytes <= 4096) {
+        seen.small_copy.push_back(double(joined.end_ns[i] - call.begin_ns) * 1e-9);
+      }
+    }
+    if (pinned_copy(op) && op.bytes >= 1 << 20) {
+      seen.pinned.push_back(double(op.duration_ns()) * 1e-9 / double(op.bytes));
+    }
+    until = std::max(until, joined.end_ns[i]);
+  }
+}
+
+Timeline::Cost choose(std::vector<double>& seen, double q, double known, const std::string& from,
+                      double usual) {
+  if (seen.size() >= kEnough) {
+    if (const double value = quantile(seen, q); value > 0) return {value, "this trace"};
+  }
+  if (known > 0) return {known, from.empty() ? "machine profile" : from};
+  return {usual, "assumed"};
+}
+
+double usual_pinned_rate(const GpuTrace& trace) {
+  const int generation = trace.devices.empty() ? 9 : trace.devices.front().compute_major;
+  return generation >= 9 ? 50e9 : generation == 8 ? 24e9 : 12e9;  // PCIe 5, 4, 3
+}
+
+}  // namespace
+
+double quantile(std::vector<double>& values, double q) {
+  if (values.empty()) return 0;
+  const auto at = values.begin() + std::ptrdiff_t(q * double(values.size() - 1) + 0.5);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+void observe_costs(const Joined& joined, const Costs& known, Timeline& result) {
+  Observations seen;
+  look_at_streams(joined, seen);
+  look_at_ops(joined, seen);
+  for (const auto c : joined.calls) {
+    const GpuTrace::Call& call = joined.trace.calls[c];
+    if (call.kind == CallKind::launch) seen.launch.push_back(double(call.end_ns - call.begin_ns) * 1e-9);
+  }
+  auto& between = seen.between_kernels.size() >= kEnough ? seen.between_kernels : seen.between_any;
+  result.back_to_back = choose(between, 0.2, known.back_to_back_seconds, known.from, kBackToBack);
+  result.launch = choose(seen.launch, 0.5, known.launch_seconds, known.from, kLaunch);
+  result.launch_latency = choose(seen.latency, 0.5, known.launch_latency_seconds, known.from, kLatency);
+  result.small_copy = choose(seen.small_copy, 0.5, known.small_copy_seconds, known.from, kSmallCopy);
+  const double known_pinned = known.pinned_bytes_per_second > 0 ? 1 / known.pinned_bytes_per_second : 0;
+  result.pinned_bytes =
+      choose(seen.pinned, 0.5, known_pinned, known.from, 1 / usual_pinned_rate(joined.trace));
+
+  double overhead = -1;
+  for (const auto& process : joined.trace.processes) {
+    if (process.overhead_seconds >= 0) overhead = std::max(overhead, 0.0) + process.overhead_seconds;
+  }
+  if (known.record_seconds > 0) {
+    result.tracing_per_launch = {known.record_seconds + known.call_record_seconds, known.from};
+  } else if (overhead >= 0 && !joined.trace.ops.empty()) {
+    result.tracing_per_launch = {overhead / double(joined.trace.ops.size()), "this trace"};
+  } else {
+    result.tracing_per_launch = {0, "not known"};
+  }
+}
+
+}  // namespace fulcrum::trace

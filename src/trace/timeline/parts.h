@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parts that a timeline is made of, each from the joined trace and what the parts before it filled in.
+#pragma once
+
+#include <fulcrum/trace.h>
+
+#include "trace/timeline/joined.h"
+
+namespace fulcrum::trace {
+
+/// The value that a share q of the values lies below; reorders them. 0 without values.
+double quantile(std::vector<double>& values, double q);
+
+/// What calls, gaps and copies cost here, or where nothing shows it in the machine's profile, or what is usual.
+void observe_costs(const Joined&, const Costs&, Timeline&);
+
+/// The loop of the program, and from it the part of the run that everything is about.
+void find_iterations(const Joined&, Timeline&);
+
+/// Union of intervals and exposed copies a device, over these spans.
+void measure_devices(const Joined&, const std::vector<Span>&, Timeline&);
+
+void find_gaps(const Joined&, Timeline&);
+/// What the host did in gaps, from the CPU samples of the same run.
+void name_functions(const Joined&, Timeline&);
+
+void group_kernels(const Joined&, Timeline&);
+void join_counters(const Joined&, Timeline&);
+
+}  // namespace fulcrum::trace

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A trace becomes a timeline: what the run is about, how busy the GPU is, why not, and whether it can be simulated.
+#include <fmt/format.h>
+#include <fulcrum/trace.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "trace/simulate/graph.h"
+#include "trace/timeline/parts.h"
+
+namespace fulcrum::trace {
+namespace {
+
+constexpr double kMostModelError = 0.03;
+constexpr double kLeastJoined = 0.9;  // of the ops, with their calls
+
+/// Whether the run unchanged comes out as it was; without that no gain is worth anything.
+void check_simulation(const Joined& joined, Timeline& result) {
+  if (joined.ops.empty()) {
+    result.why_not = "no GPU operation was traced";
+    return;
+  }
+  if (joined.trace.calls.empty()) {
+    result.why_not = "the trace has no calls of the CUDA API: what an operation waited for is not known";
+    return;
+  }
+  const auto with_call = std::count_if(joined.ops.begin(), joined.ops.end(),
+                                       [&](std::uint32_t i) { return joined.call_of[i] >= 0; });
+  const double share = double(with_call) / double(joined.ops.size());
+  if (share < kLeastJoined) {
+    result.why_not =
+        fmt::format("the calls of {:.0f} % of the GPU operations are missing", 100 * (1 - share));
+    return;
+  }
+  const Graph graph(joined, result);
+  const double observed = observed_seconds(graph), simulated = simulate(graph, Change{});
+  if (observed <= 0) {
+    result.why_not = "no time passed between the first and the last GPU operation";
+    return;
+  }
+  result.model_error = std::abs(simulated - observed) / observed;
+  result.simulated = result.model_error <= kMostModelError;
+  if (!result.simulated) {
+    result.why_not = fmt::format("simulated unchanged, the run takes {:.1f} % {} than it did",
+                                 100 * result.model_error, simulated > observed ? "longer" : "less");
+  }
+}
+
+void add_notes(const Joined& joined, Timeline& result) {
+  if (joined.partial) {
+    result.notes.push_back(
+        fmt::format("{} windows were traced; what lies between them is left out", joined.windows.size()));
+  }
+  if (result.skewed) {
+    result.notes.push_back(
+        fmt::format("{} operations began up to {:.1f} us before their call: clocks disagree", result.skewed,
+                    double(joined.worst_skew_ns) * 1e-3));
+  }
+}
+
+}  // namespace
+
+Timeline timeline(const GpuTrace& trace, const Costs& costs) {
+  const Joined joined(trace);
+  Timeline result;
+  result.skewed = joined.skewed;
+  observe_costs(joined, costs, result);
+  find_iterations(joined, result);
+  const auto spans = clipped(joined.windows, result.begin_ns, result.end_ns);
+  result.seconds = seconds_of(spans);
+  measure_devices(joined, spans, result);
+  find_gaps(joined, result);
+  name_functions(joined, result);
+  group_kernels(joined, result);
+  join_counters(joined, result);
+  check_simulation(joined, result);
+  add_notes(joined, result);
+  return result;
+}
+
+}  // namespace fulcrum::trace

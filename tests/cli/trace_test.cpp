@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// `fulcrum trace` as a user meets it, without a GPU: saved traces, other tools' files, comparison, the gate, and every
+// mistake with its next step.
+#include <fulcrum/trace.h>
+
+#include "cli/program.h"
+#include "support/traces.h"
+
+namespace fulcrum::cli {
+namespace {
+
+std::string saved(const Folder& folder, const std::string& name, const GpuTrace& trace) {
+  return put(folder, name, trace::bytes_of(trace));
+}
+
+Json findings_of(const Folder& folder, const std::string& file) {
+  const Outcome outcome = fulcrum({"trace", file, "--json", folder / "f.json"});
+  EXPECT_EQ(outcome.code, 0) << outcome.error;
+  return read(folder / "f.json");
+}
+
+TEST(Trace, SaysWhyASavedRunIsSlow) {
+  const Folder folder;
+  const std::string file = saved(folder, "run.ftrace", test::launch_bound());
+  const Outcome outcome = fulcrum({"trace", file});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  EXPECT_TRUE(has(outcome.output, "GPU busy")) << outcome.output;
+  EXPECT_TRUE(has(outcome.output, "1 fix")) << outcome.output;
+  EXPECT_TRUE(has(outcome.output, "Not checked:")) << outcome.output;
+  const Json found = findings_of(folder, file);
+  EXPECT_EQ(found["schema"], "fulcrum.findings/1");
+  EXPECT_EQ(found["findings"][0]["id"], "launch_bound");
+  EXPECT_LE(found["findings"].size(), 5U);
+}
+
+TEST(Trace, ReadsItsOwnFormatsBackWithTheSameFindings) {
+  const Folder folder;
+  const std::string file = saved(folder, "run.ftrace", test::copy_bound());
+  const Json before = findings_of(folder, file);
+  for (const char* format : {"ftrace", "json"}) {
+    const std::string out = folder / (std::string("again.") + format);
+    ASSERT_EQ(fulcrum({"trace", file, "--format", format, "--output", out}).code, 0);
+    Json after = findings_of(folder, out);
+    EXPECT_EQ(after["findings"], before["findings"]) << format;
+  }
+  const Outcome printed = fulcrum({"trace", file, "--format", "chrome", "--output", "-"});
+  EXPECT_EQ(printed.code, 0) << printed.error;
+  EXPECT_TRUE(has(printed.output, "traceEvents")) << printed.output.substr(0, 200);
+}
+
+TEST(Trace, ReplacesItsOwnFilesAndNoOthers) {
+  const Folder folder;
+  const std::string file = saved(folder, "run.ftrace", test::copy_bound());
+  for (int twice = 0; twice < 2; ++twice) {
+    EXPECT_EQ(fulcrum({"trace", file, "--output", folder / "o.ftrace", "--html", folder / "o.html"}).code, 0);
+  }
+  const std::string precious = put(folder, "precious.html", "ten years of work");
+  EXPECT_EQ(fulcrum({"trace", file, "--html", precious}).code, 3);
+  EXPECT_EQ(content(precious), "ten years of work");
+}
+
+TEST(Trace, WritesAPage) {
+  const Folder folder;
+  const std::string file = saved(folder, "run.ftrace", test::launch_bound());
+  const Outcome outcome = fulcrum({"trace", file, "--html", folder / "p.html"});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  EXPECT_TRUE(has(content(folder / "p.html"), "fulcrum.trace_page/1"));
+}
+
+TEST(Trace, TheGateIsShutWhileSomethingIsLeftToFix) {
+  const Folder folder;
+  const std::string slow = saved(folder, "slow.ftrace", test::launch_bound());
+  const std::string clean = saved(folder, "clean.ftrace", test::clean_training_step());
+  const Outcome shut = fulcrum({"trace", slow, "--gate"});
+  EXPECT_EQ(shut.code, 1) << shut.output;
+  EXPECT_TRUE(has(shut.error, "launch_bound")) << shut.error;
+  EXPECT_EQ(fulcrum({"trace", clean, "--gate"}).code, 0);
+  EXPECT_EQ(fulcrum({"trace", slow}).code, 0) << "without it findings are no failure";
+}
+
+TEST(Trace, ComparesTwoRuns) {
+  const Folder folder;
+  const std::string before = saved(folder, "before.ftrace", test::launch_bound(30, 60));
+  const std::string after = saved(folder, "after.ftrace", test::launch_bound(30, 30));
+  const Outcome outcome = fulcrum({"trace", "--diff", before, after, "--json", folder / "d.json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  const Json json = read(folder / "d.json");
+  EXPECT_EQ(json["schema"], "fulcrum.trace_diff/1");
+  EXPECT_FALSE(json["rows"].empty());
+  const Outcome same = fulcrum({"trace", "--diff", before, before});
+  EXPECT_TRUE(has(same.output, "the same within doubt")) << same.output;
+}
+
+TEST(Trace, ReadsTheExampleThatComesWithTheProgram) {
+  const Outcome outcome =
+      fulcrum({"trace", std::string(FULCRUM_SOURCE_DIR) + "/share/traces/training.ftrace"});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  EXPECT_TRUE(has(outcome.output, "GPU busy")) << outcome.output;
+  EXPECT_TRUE(has(outcome.output, "1 ")) << outcome.output;
+}
+
+struct Mistake {
+  const char* what;
+  std::vector<std::string> arguments;
+  int code;
+  const char* says;
+};
+
+TEST(Trace, AnswersMistakesWithTheNextStep) {
+  const Folder folder;
+  const std::string good = saved(folder, "good.ftrace", test::copy_bound());
+  const std::string bytes = content(good);
+  std::string future = bytes;
+  future[8] = 99;  // the version
+  const Mistake mistakes[] = {
+      {"nothing", {"trace"}, 2, "fulcrum trace -- CMD"},
+      {"two things", {"trace", good, "--", "true"}, 2, "more than one"},
+      {"an option about running", {"trace", good, "--full"}, 2, "put the program behind --"},
+      {"a missing file", {"trace", folder / "none.ftrace"}, 3, "none.ftrace"},
+      {"an empty file", {"trace", put(folder, "empty", "")}, 3, "it is empty"},
+      {"a text", {"trace", put(folder, "text", "hello")}, 3, "is no trace"},
+      {"a damaged head", {"trace", put(folder, "head", bytes.substr(0, 20))}, 3, "head"},
+      {"a newer version", {"trace", put(folder, "future", future)}, 3, "future"},
+      {"JSON of something else", {"trace", put(folder, "o.json", "{\"a\": 1}")}, 3, "o.json"},
+      {"a profile", {"trace", put(folder, "p.json", R"({"schema": "fulcrum.profile/1"})")}, 3, "p.json"},
+      {"an nsys report", {"trace", put(folder, "x.nsys-rep", "abc")}, 3, "Nsight Systems"},
+      {"an unknown format", {"trace", good, "--format", "svg"}, 2, "svg"},
+      {"a missing ncu file", {"trace", good, "--ncu", folder / "none.csv"}, 3, "none.csv"},
+      {"a difference with one file", {"trace", "--diff", good}, 2, "--diff"},
+      {"a program that is not there",
+       {"trace", "--output", folder / "o.ftrace", "--", "no-such-program"},
+       3,
+       ""},
+  };
+  for (const Mistake& mistake : mistakes) {
+    const Outcome outcome = fulcrum(mistake.arguments);
+    EXPECT_EQ(outcome.code, mistake.code) << mistake.what << ": " << outcome.error << outcome.output;
+    EXPECT_TRUE(has(outcome.error, mistake.says)) << mistake.what << ": " << outcome.error;
+  }
+}
+
+TEST(Trace, ReadsAFileThatWasCutOff) {
+  const Folder folder;
+  const std::string bytes = trace::bytes_of(test::launch_bound());
+  const Outcome outcome =
+      fulcrum({"trace", put(folder, "cut.ftrace", bytes.substr(0, bytes.size() * 9 / 10))});
+  EXPECT_TRUE(outcome.code == 0 || outcome.code == 3) << outcome.error;
+  if (outcome.code == 0) EXPECT_TRUE(has(outcome.output, "cut off")) << outcome.output;
+}
+
+TEST(Trace, SaysWhenAProgramUsesNoGpuAndLeavesItAlone) {
+  const Folder folder;
+  const Outcome outcome =
+      fulcrum({"trace", "--output", folder / "o.ftrace", "--", "sh", "-c", "echo working; exit 3"});
+  if (outcome.code == 3 && has(outcome.error, "libfulcrum_inject.so")) GTEST_SKIP() << outcome.error;
+  EXPECT_EQ(outcome.code, 4) << outcome.error;
+  EXPECT_TRUE(has(outcome.output, "working\n")) << outcome.output;
+  EXPECT_TRUE(has(outcome.error, "exit code 3")) << outcome.error;
+  EXPECT_TRUE(has(outcome.error, "fulcrum record")) << outcome.error;
+  EXPECT_FALSE(std::filesystem::exists(folder / "o.ftrace"));
+}
+
+}  // namespace
+}  // namespace fulcrum::cli

@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rules about copies: pageable memory, small ones, those that were not needed, those that nothing runs beside.
+#include "support/timeline_rules.h"
+
+namespace fulcrum::test {
+namespace {
+
+constexpr std::int64_t kFull = 132 * 16, kMegabyte = 1 << 20;
+
+TEST(PageableCopy, FindsUploadsThatBlockTheHost) {
+  TraceBuilder t;
+  t.alloc(1 << 20);
+  for (int i = 0; i < 50; ++i) {
+    t.copy_h2d(16 * kMegabyte, MemoryKind::pageable, false).launch("step(float*)", kFull, 256, 400'000);
+  }
+  const Traced traced(t.trace(), {.from = "test", .pinned_bytes_per_second = 55e9});
+  const auto findings = traced.findings("pageable_copy");
+  ASSERT_EQ(findings.size(), 1u);
+  // The copy takes 1679.2 us, 306.5 if pinned; a step is copy, 1 + 4 to the kernel, the kernel, 1 to the next copy.
+  // Pinned, at the low end a quarter slower; queued ahead, at the high end, 1 us between ops is all that stays.
+  const double step = 1679.2 + 5 + 400 + 1;
+  EXPECT_NEAR(traced.timeline.iterations.median_seconds, step * 1e-6, 1e-9);
+  expect_saved(findings[0], 1679.2 - 382.8, 1679.2 - 306.5 + 4, step);
+  EXPECT_TRUE(traced.findings("no_overlap").empty());
+  EXPECT_TRUE(traced.findings("idle_gaps").empty());
+  EXPECT_TRUE(traced.findings("sync_stall").empty());
+}
+
+TEST(PageableCopy, KeepsSilentAboutAFewBytes) {
+  TraceBuilder t;
+  for (int i = 0; i < 50; ++i) {
+    t.copy_h2d(4096, MemoryKind::pageable).launch("step(float*)", kFull, 256, 2'000'000);
+  }
+  EXPECT_TRUE(Traced(t.trace()).findings("pageable_copy").empty());
+}
+
+TEST(PageableCopy, KeepsSilentAboutPinnedMemory) {
+  TraceBuilder t;
+  for (int i = 0; i < 50; ++i) t.copy_h2d(16 * kMegabyte).launch("step(float*)", kFull, 256, 400'000);
+  EXPECT_TRUE(Traced(t.trace()).findings("pageable_copy").empty());
+}
+
+TEST(PageableCopy, IsSilentOnCleanTraces) { expect_silent_on_clean("pageable_copy"); }
+
+GpuTrace parameter_blocks(int copies, std::int64_t bytes) {
+  TraceBuilder t;
+  t.alloc(1 << 20);
+  for (int i = 0; i < 50; ++i) {
+    for (int c = 0; c < copies; ++c) t.copy_h2d(bytes);
+    t.launch("apply(float*)", kFull, 256, 100'000);
+  }
+  return t.trace();
+}
+
+TEST(SmallCopies, FindsManyInARow) {
+  const Traced traced(parameter_blocks(96, 4096), {.from = "test", .pinned_bytes_per_second = 55e9});
+  const auto findings = traced.findings("small_copies");
+  ASSERT_EQ(findings.size(), 1u);
+  // A copy takes 1574 ns and 1 us to the next, 96 of them and the kernel 101 us more: the GPU is the limit. As one:
+  // 1.574 + 393216 B at 55 GB/s = 8.7 us. Gathering the bytes on the host costs 79 us at most.
+  const double step = 96 * 2.574 + 101, saved = 96 * 2.574 - (1.5 + 7.15 + 1);
+  EXPECT_NEAR(findings[0].saved_high, 1.05 * saved / step + 0.01, 0.005);
+  EXPECT_NEAR(findings[0].saved_low, 0.95 * (saved - 78.6) / step - 0.01, 0.005);
+  EXPECT_EQ(findings[0].change.gone.size(), 95u * findings[0].change.op_ns.size());
+  EXPECT_TRUE(traced.findings("launch_bound").empty());
+}
+
+TEST(SmallCopies, KeepsSilentAboutAFew) {
+  EXPECT_TRUE(Traced(parameter_blocks(3, 4096)).findings("small_copies").empty());
+}
+
+TEST(SmallCopies, KeepsSilentAboutCopiesThatAreWorthTheirFixedCost) {
+  EXPECT_TRUE(Traced(parameter_blocks(12, 4 * kMegabyte)).findings("small_copies").empty());
+}
+
+TEST(SmallCopies, OwnsSmallPageableOnes) {
+  TraceBuilder t;
+  for (int i = 0; i < 50; ++i) {
+    for (int c = 0; c < 32; ++c) t.copy_h2d(4096, MemoryKind::pageable, false);
+    t.launch("apply(float*)", kFull, 256, 100'000);
+  }
+  const Traced traced(t.trace());
+  EXPECT_EQ(traced.findings("small_copies").size(), 1u);
+  EXPECT_TRUE(traced.findings("pageable_copy").empty());
+}
+
+TEST(SmallCopies, IsSilentOnCleanTraces) { expect_silent_on_clean("small_copies"); }
+
+// A table of 16 MiB from one place to another in every step.
+GpuTrace table_again(std::int64_t host_ns, bool hashed, bool changes,
+                     MemoryKind memory = MemoryKind::pinned) {
+  TraceBuilder t;
+  t.alloc(1 << 20);
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    t.host_work(host_ns);
+    t.addresses(0x1000, 0x2000, hashed ? (changes ? i + 1 : 7) : 0).copy_h2d(16 * kMegabyte, memory);
+    t.launch("look_up(float*)", kFull, 256, 100'000);
+  }
+  return t.trace();
+}
+
+TEST(RedundantCopy, FindsContentsThatAreThereAlready) {
+  const Traced traced(table_again(0, true, false));
+  const auto findings = traced.findings("redundant_copy");
+  ASSERT_EQ(findings.size(), 1u);
+  // A copy of 306.5 us, 1, a kernel of 100, 1.
+  expect_saved(findings[0], 307.5, 307.5, 408.5);
+  EXPECT_EQ(findings[0].grade, Evidence::measured);
+}
+
+TEST(RedundantCopy, WithoutHashesIsABoundWhereTheHostHadNoTimeToWrite) {
+  const auto findings = Traced(table_again(0, false, false)).findings("redundant_copy");
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].grade, Evidence::bounded);
+  EXPECT_EQ(findings[0].saved_low, 0);
+  EXPECT_NEAR(findings[0].saved_high, 1.05 * 307.5 / 408.5 + 0.01, 0.003);
+}
+
+TEST(RedundantCopy, KeepsSilentAboutContentsThatChange) {
+  EXPECT_TRUE(Traced(table_again(0, true, true)).findings("redundant_copy").empty());
+}
+
+TEST(RedundantCopy, KeepsSilentWhereTheHostHadTimeToWrite) {
+  EXPECT_TRUE(Traced(table_again(1'000'000, false, false)).findings("redundant_copy").empty());
+}
+
+TEST(RedundantCopy, KeepsSilentAboutBuffersThatTakeTurns) {
+  TraceBuilder t;
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    t.addresses(0x1000 * (1 + i % 4), 0x9000).copy_h2d(16 * kMegabyte);
+    t.launch("step(float*)", kFull, 256, 100'000);
+  }
+  EXPECT_TRUE(Traced(t.trace()).findings("redundant_copy").empty());
+}
+
+TEST(RedundantCopy, KeepsSilentAboutWhatWasOverwritten) {
+  TraceBuilder t;
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    t.addresses(0x1000, 0x2000).copy_h2d(16 * kMegabyte);
+    t.launch("step(float*)", kFull, 256, 100'000);
+    t.addresses(0x3000, 0x2000).copy_d2d(16 * kMegabyte);
+  }
+  EXPECT_TRUE(Traced(t.trace()).findings("redundant_copy").empty());
+}
+
+TEST(RedundantCopy, OwnsPageableOnes) {
+  const Traced traced(table_again(0, true, false, MemoryKind::pageable));
+  EXPECT_EQ(traced.findings("redundant_copy").size(), 1u);
+  EXPECT_TRUE(traced.findings("pageable_copy").empty());
+}
+
+TEST(RedundantCopy, IsNotCheckedWithoutAddresses) {
+  EXPECT_TRUE(Traced(parameter_blocks(2, kMegabyte)).look("redundant_copy").not_checked);
+}
+
+TEST(RedundantCopy, IsSilentOnCleanTraces) { expect_silent_on_clean("redundant_copy"); }
+
+// Upload, kernel, download, on one stream or on several.
+GpuTrace chunks(int streams, std::int64_t kernel_ns, bool download = true) {
+  TraceBuilder t;
+  t.alloc(1 << 20);
+  std::vector<std::uint32_t> lanes;
+  for (int i = 0; i < streams; ++i) lanes.push_back(t.stream().current_stream());
+  for (int i = 0; i < 200; ++i) {
+    t.on_stream(lanes[std::size_t(i) % lanes.size()]).copy_h2d(8 * kMegabyte);
+    t.launch("transform(float*)", kFull, 256, kernel_ns);
+    if (download) t.copy_d2h(8 * kMegabyte);
+  }
+  t.device_sync();
+  return t.trace();
+}
+
+TEST(NoOverlap, FindsCopiesAndKernelsThatTakeTurns) {
+  const Traced traced(chunks(1, 150'000));
+  const auto findings = traced.findings("no_overlap");
+  ASSERT_EQ(findings.size(), 1u);
+  // 154 + 150 + 154 us one after the other, 154 at best.
+  expect_saved(findings[0], 0, 304, 154 + 150 + 154 + 3);
+  EXPECT_EQ(findings[0].grade, Evidence::bounded);
+}
+
+TEST(NoOverlap, KeepsSilentWhereChunksOverlap) {
+  EXPECT_TRUE(Traced(chunks(4, 150'000)).findings("no_overlap").empty());
+}
+
+TEST(NoOverlap, KeepsSilentWhereCopiesAreShort) {
+  EXPECT_TRUE(Traced(chunks(1, 10'000'000)).findings("no_overlap").empty());
+}
+
+TEST(NoOverlap, KeepsSilentAboutUploadsAlone) {
+  EXPECT_TRUE(Traced(chunks(1, 350'000, false)).findings("no_overlap").empty());
+}
+
+TEST(NoOverlap, IsSilentOnCleanTraces) { expect_silent_on_clean("no_overlap"); }
+
+}  // namespace
+}  // namespace fulcrum::test

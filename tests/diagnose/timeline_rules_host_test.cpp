@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rules about a GPU that waits for its host: launches, waits, allocations, host compute.
+#include "support/timeline_rules.h"
+
+namespace fulcrum::test {
+namespace {
+
+constexpr std::int64_t kFull = 132 * 16;
+
+// 50 us kernels with a wait after each: launch to begin 4, kernel 50, return 2.5.
+GpuTrace waits_after_each(int kernels, std::int64_t kernel_ns = 50'000) {
+  TraceBuilder t;
+  t.alloc(1 << 20);
+  for (int i = 0; i < kernels; ++i) t.launch("step(float*)", kFull, 256, kernel_ns).device_sync();
+  return t.trace();
+}
+
+TEST(SyncStall, FindsAWaitAfterEveryKernel) {
+  const Traced traced(waits_after_each(200));
+  const auto findings = traced.findings("sync_stall");
+  ASSERT_EQ(findings.size(), 1u);
+  // Idle 6.5 us of 56.5, of which 1 stays between two queued kernels; 4 of it after the wait.
+  expect_saved(findings[0], 4, 5.5, 56.5);
+  EXPECT_EQ(findings[0].grade, Evidence::measured);
+  EXPECT_FALSE(findings[0].change.no_wait.empty());
+}
+
+TEST(SyncStall, KeepsSilentAboutOneWaitAStepThatCostsLittle) {
+  TraceBuilder t;
+  for (int i = 0; i < 50; ++i) {
+    for (int k = 0; k < 10; ++k) t.launch("step(float*)", kFull, 256, 100'000);
+    t.device_sync();  // 6.5 us of 1015
+  }
+  EXPECT_TRUE(Traced(t.trace()).findings("sync_stall").empty());
+}
+
+TEST(SyncStall, IsNotSureAboutWaitsForResults) {
+  TraceBuilder t;
+  for (int i = 0; i < 100; ++i) t.launch("step(float*)", kFull, 256, 50'000).copy_d2h(4).stream_sync();
+  const auto findings = Traced(t.trace()).findings("sync_stall");
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].saved_low, 0);
+  EXPECT_GT(findings[0].saved_high, 0.05);
+}
+
+TEST(SyncStall, IsSilentOnCleanTraces) { expect_silent_on_clean("sync_stall"); }
+
+TEST(LaunchBound, FindsKernelsShorterThanTheirLaunches) {
+  TraceBuilder t;
+  t.alloc(1 << 20);
+  for (int step = 0; step < 40; ++step) {
+    t.launch("first(float*)", kFull, 256, 1'500);
+    for (int i = 0; i < 39; ++i) t.host_work(300).launch("next(float*)", kFull, 256, 1'200);
+    t.host_work(300);
+  }
+  const Traced traced(t.trace());
+  const auto findings = traced.findings("launch_bound");
+  ASSERT_EQ(findings.size(), 1u);
+  // 2.5 us a launch against 1.2 us of kernel and 1 us between two: nearly nothing is left for a graph that is no
+  // faster between its nodes than a stream, so the low end is 0.
+  EXPECT_EQ(findings[0].saved_low, 0);
+  EXPECT_GT(findings[0].saved_high, 0.1);
+  EXPECT_LT(findings[0].saved_high, 0.35);
+}
+
+TEST(LaunchBound, GainsWhatTheHostTakesBetweenKernels) {
+  const Traced traced(launch_bound());
+  const auto findings = traced.findings("launch_bound");
+  ASSERT_EQ(findings.size(), 1u);
+  // A kernel every 5.2 us, 1.8 of it busy. As nodes: 1.8 + 1, or 0.3 less between them. With the host's 3 us left
+  // where they are: every 3.03 us, and half a microsecond more between nodes.
+  expect_saved(findings[0], 5.2 - 3.03 - 0.5, 5.2 - 2.8 + 0.3, 5.2);
+  EXPECT_FALSE(findings[0].change.not_launched.empty());
+}
+
+TEST(LaunchBound, KnowsWhatTracingCost) {
+  const Traced plain(launch_bound()), slowed(launch_bound(), {.record_seconds = 1e-6});
+  const auto before = plain.findings("launch_bound"), after = slowed.findings("launch_bound");
+  ASSERT_EQ(before.size(), 1u);
+  ASSERT_EQ(after.size(), 1u);
+  EXPECT_LT(after[0].saved_low, before[0].saved_low);
+  EXPECT_NEAR(after[0].saved_low, (0.95 * 1.67 - 1) / 4.2 - 0.01, 0.01);
+  EXPECT_EQ(after[0].saved_high, before[0].saved_high);
+}
+
+TEST(LaunchBound, LeavesWaitsToTheRuleAboutThem) {
+  const Traced traced(waits_after_each(300, 2'000));
+  EXPECT_TRUE(traced.findings("launch_bound").empty());
+  EXPECT_EQ(traced.findings("sync_stall").size(), 1u);
+}
+
+TEST(LaunchBound, KeepsSilentWhereKernelsHideTheLaunches) {
+  EXPECT_TRUE(Traced(launch_bound(30, 60)).findings("idle_gaps").empty());
+  TraceBuilder t;
+  for (int i = 0; i < 500; ++i) t.host_work(1'000).launch("step(float*)", kFull, 256, 5'000);
+  EXPECT_TRUE(Traced(t.trace()).findings("launch_bound").empty());
+}
+
+TEST(LaunchBound, IsSilentOnCleanTraces) { expect_silent_on_clean("launch_bound"); }
+
+TEST(IdleGaps, FindsHostComputeBetweenLaunches) {
+  TraceBuilder t;
+  t.alloc(1 << 20);
+  for (int i = 0; i < 100; ++i) t.host_work(397'800).launch("step(float*)", kFull, 256, 100'000);
+  const Traced traced(t.trace());
+  const auto findings = traced.findings("idle_gaps");
+  ASSERT_EQ(findings.size(), 1u);
+  // 400 us a step, 300 idle, 1 of it stays; at the least 80 % of the 100 busy ones hide host time.
+  expect_saved(findings[0], 80, 299, 400);
+  EXPECT_NE(findings[0].evidence.back().find("not checked"), std::string::npos);
+  EXPECT_TRUE(traced.findings("launch_bound").empty());
+  EXPECT_TRUE(traced.findings("sync_stall").empty());
+}
+
+TEST(IdleGaps, KeepsSilentWhereTheHostRunsAhead) {
+  TraceBuilder t;
+  for (int i = 0; i < 100; ++i) t.host_work(90'000).launch("step(float*)", kFull, 256, 100'000);
+  EXPECT_TRUE(Traced(t.trace()).findings("idle_gaps").empty());
+}
+
+TEST(IdleGaps, LeavesGapsAfterPromptLaunchesToTheRuleAboutWaits) {
+  EXPECT_TRUE(Traced(waits_after_each(200)).findings("idle_gaps").empty());
+}
+
+TEST(IdleGaps, NamesTheFunction) {
+  TraceBuilder t;
+  for (int i = 0; i < 50; ++i) t.host_work(397'800).launch("step(float*)", kFull, 256, 100'000);
+  Traced traced(t.trace());
+  for (auto& gap : traced.timeline.gaps) gap.function = "prepare_batch";
+  const auto findings = traced.findings("idle_gaps");
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].claim, "The GPU idles 75 % of the time while the host is in prepare_batch");
+}
+
+TEST(IdleGaps, IsSilentOnCleanTraces) { expect_silent_on_clean("idle_gaps"); }
+
+TEST(AllocInLoop, FindsMemoryAllocatedAndFreedInEveryStep) {
+  TraceBuilder t;
+  for (int i = 0; i < 100; ++i) t.alloc(32 << 20).launch("step(float*)", kFull, 256, 100'000).free();
+  const Traced traced(t.trace());
+  const auto findings = traced.findings("alloc_in_loop");
+  ASSERT_EQ(findings.size(), 1u);
+  // 184 us a step: 40 to allocate, 4 to the kernel, 100, 40 to free. Alone, kernels follow each other every 101.
+  EXPECT_NEAR(findings[0].saved_high, 1.05 * 83 / 184 + 0.01, 0.003);
+  EXPECT_GT(findings[0].saved_low, 0.15);
+  EXPECT_TRUE(traced.findings("sync_stall").empty());
+  EXPECT_TRUE(traced.findings("idle_gaps").empty());
+}
+
+TEST(AllocInLoop, KeepsSilentAboutAPoolThatIsOne) {
+  TraceBuilder t;
+  for (int i = 0; i < 100; ++i)
+    t.pool_alloc(32 << 20).launch("step(float*)", kFull, 256, 100'000).pool_free();
+  EXPECT_TRUE(Traced(t.trace()).findings("alloc_in_loop").empty());
+}
+
+TEST(AllocInLoop, KeepsSilentAboutWarmUp) {
+  TraceBuilder t;
+  for (int i = 0; i < 8; ++i) t.alloc(32 << 20).launch("warm(float*)", kFull, 256, 100'000);
+  for (int i = 0; i < 100; ++i) t.launch("step(float*)", kFull, 256, 100'000);
+  EXPECT_TRUE(Traced(t.trace()).findings("alloc_in_loop").empty());
+}
+
+TEST(AllocInLoop, IsSilentOnCleanTraces) { expect_silent_on_clean("alloc_in_loop"); }
+
+TEST(QueryStorm, FindsAHostThatPolls) {
+  TraceBuilder t;
+  for (int i = 0; i < 20; ++i) {
+    t.launch("step(float*)", kFull, 256, 200'000);
+    for (int q = 0; q < 300; ++q) t.query();
+  }
+  const auto findings = Traced(t.trace()).findings("query_storm");
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].saved_high, 0);
+  EXPECT_NE(findings[0].claim.find("300"), std::string::npos) << findings[0].claim;
+}
+
+TEST(QueryStorm, KeepsSilentAboutAFew) {
+  TraceBuilder t;
+  for (int i = 0; i < 20; ++i) {
+    t.launch("step(float*)", kFull, 256, 200'000);
+    for (int q = 0; q < 20; ++q) t.query();
+  }
+  EXPECT_TRUE(Traced(t.trace()).findings("query_storm").empty());
+}
+
+TEST(QueryStorm, IsSilentOnCleanTraces) { expect_silent_on_clean("query_storm"); }
+
+TEST(HostRules, WithoutCallsAreNotChecked) {
+  const Traced traced(waits_after_each(200));
+  for (const char* id : {"launch_bound", "idle_gaps", "sync_stall", "query_storm", "alloc_in_loop",
+                         "pageable_copy", "small_copies", "redundant_copy", "no_overlap", "default_stream"}) {
+    const auto looked = traced.without_calls(id);
+    EXPECT_TRUE(looked.findings.empty()) << id;
+    EXPECT_TRUE(looked.not_checked) << id;
+  }
+}
+
+}  // namespace
+}  // namespace fulcrum::test

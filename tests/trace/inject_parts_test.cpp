@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parts of the injected library that are plain arithmetic: when it traces, and which functions are what.
+#include <fulcrum/core/trace.h>
+#include <gtest/gtest.h>
+
+#include "trace/inject/api.h"
+#include "trace/inject/governor.h"
+
+namespace fulcrum::trace::inject {
+namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+
+// A program that makes so many records a second while it is traced, each at the given cost.
+struct Program {
+  double records_per_second, cost_ns;
+  double spent_ns = 0;
+  std::int64_t traced_ms = 0, windows = 0, records = 0;
+
+  void run(Governor& governor, int milliseconds) {
+    bool was_tracing = true;
+    for (int ms = 0; ms < milliseconds; ms += 20) {
+      if (was_tracing) {
+        traced_ms += 20;
+        records += std::int64_t(records_per_second * 0.02);
+        spent_ns += records_per_second * 0.02 * cost_ns;
+      }
+      const bool traces = governor.tick((ms + 20) * kMillisecond, spent_ns, records);
+      if (traces && !was_tracing) ++windows;
+      was_tracing = traces;
+    }
+  }
+};
+
+TEST(Governor, a_program_within_the_budget_is_traced_all_the_time) {
+  Governor governor({}, 0, 1);
+  Program program{.records_per_second = 10'000, .cost_ns = 2000};
+  program.run(governor, 10'000);
+  EXPECT_EQ(program.traced_ms, 10'000);
+  EXPECT_NEAR(governor.full_share(), 0.02 / 0.98, 1e-3);
+}
+
+TEST(Governor, over_the_budget_there_are_windows_that_cost_what_it_allows) {
+  Governor governor({}, 0, 1);
+  Program program{.records_per_second = 40'000, .cost_ns = 5000};
+  program.run(governor, 30'000);
+  EXPECT_GE(program.windows, 8);
+  EXPECT_NEAR(program.spent_ns / 30e9, 0.05, 0.005);
+}
+
+TEST(Governor, windows_are_not_in_step_with_anything) {
+  Governor governor({}, 0, 1);
+  bool was_tracing = true;
+  std::vector<std::int64_t> lengths;
+  std::int64_t begin = 0;
+  double spent_ns = 0;
+  for (std::int64_t ms = 20; ms < 60'000; ms += 20) {
+    if (was_tracing) spent_ns += 20e6 * 0.2;
+    const bool traces = governor.tick(ms * kMillisecond, spent_ns, 0);
+    if (traces && !was_tracing) begin = ms;
+    if (!traces && was_tracing) lengths.push_back(ms - begin);
+    was_tracing = traces;
+  }
+  ASSERT_GE(lengths.size(), 8u);
+  for (const std::int64_t length : lengths) EXPECT_GE(length, 250);
+  EXPECT_GT(*std::max_element(lengths.begin(), lengths.end()),
+            *std::min_element(lengths.begin(), lengths.end()));
+}
+
+TEST(Governor, full_means_all_of_it) {
+  Governor governor({.full = true}, 0, 1);
+  Program program{.records_per_second = 250'000, .cost_ns = 2000};
+  program.run(governor, 10'000);
+  EXPECT_EQ(program.traced_ms, 10'000);
+}
+
+TEST(Governor, a_quiet_hour_buys_no_more_than_one_window) {
+  Governor governor({}, 0, 1);
+  governor.tick(3'600'000 * kMillisecond, 0, 0);
+  double spent_ns = 0;
+  int traced = 0;
+  for (int i = 1; i <= 100; ++i) {
+    spent_ns += 10e6;
+    traced += governor.tick((3'600'000 + i * 20) * kMillisecond, spent_ns, 0) ? 1 : 0;
+    if (!governor.tracing()) break;
+  }
+  EXPECT_LT(traced, 20);
+}
+
+TEST(Governor, records_are_kept_in_ever_rarer_windows_beyond_half_of_the_files_limit) {
+  Governor governor({.full = true, .limit_bytes = 1000}, 0, 1);
+  EXPECT_TRUE(governor.keep(0, 499));
+  EXPECT_FALSE(governor.keep(1, 500));
+  std::vector<std::int64_t> begins;
+  bool was_keeping = false;
+  for (std::int64_t ms = 20; ms < 40'000; ms += 20) {
+    const bool keeps = governor.keep(ms * kMillisecond, 600);
+    if (keeps && !was_keeping) begins.push_back(ms);
+    was_keeping = keeps;
+  }
+  ASSERT_GE(begins.size(), 4u);
+  for (std::size_t i = 2; i < begins.size(); ++i)
+    EXPECT_GT(begins[i] - begins[i - 1], (begins[i - 1] - begins[i - 2]) * 3 / 2);
+  EXPECT_FALSE(governor.keep(100'000 * kMillisecond, 1000)) << "the limit is the limit";
+}
+
+TEST(Apis, functions_of_both_layers_are_told_apart_by_their_names) {
+  const std::pair<const char*, Call> functions[] = {
+      {"cudaLaunchKernel_v7000", Call::launch},
+      {"cudaLaunchKernelExC_ptsz_v11060", Call::launch},
+      {"cudaLaunchCooperativeKernel_v9000", Call::launch},
+      {"cudaLaunchHostFunc_v10000", Call::other},
+      {"cuLaunchKernelEx", Call::launch},
+      {"cuLaunchHostFunc_ptsz", Call::other},
+      {"cudaGraphLaunch_v10000", Call::graph_launch},
+      {"cuGraphInstantiateWithParams", Call::graph_instantiate},
+      {"cudaMemcpyAsync_v3020", Call::copy},
+      {"cuMemcpyHtoDAsync_v2_ptsz", Call::copy},
+      {"cudaMemset_v3020", Call::memset},
+      {"cudaDeviceSynchronize_v3020", Call::device_sync},
+      {"cuCtxSynchronize", Call::device_sync},
+      {"cudaStreamSynchronize_ptsz_v7000", Call::stream_sync},
+      {"cudaEventSynchronize_v3020", Call::event_sync},
+      {"cudaEventRecordWithFlags_v11010", Call::event_record},
+      {"cudaStreamWaitEvent_v3020", Call::stream_wait},
+      {"cudaEventQuery_v3020", Call::query},
+      {"cudaMalloc_v3020", Call::alloc},
+      {"cudaMallocManaged_v6000", Call::alloc},
+      {"cudaMallocHost_v3020", Call::host_alloc},
+      {"cudaMallocAsync_v11020", Call::pool_alloc},
+      {"cudaFree_v3020", Call::free},
+      {"cudaFreeAsync_v11020", Call::pool_free},
+      {"cudaFreeHost_v3020", Call::host_free},
+      {"cudaHostRegister_v4000", Call::host_register},
+      {"cuMemAlloc_v2", Call::alloc},
+      {"cuModuleLoadDataEx", Call::module_load},
+      {"cuLibraryLoadData", Call::module_load},
+      {"cudaMemPrefetchAsync_v12020", Call::prefetch},
+      {"cudaGetLastError_v3020", Call::other},
+      {"cudaEventCreate_v3020", Call::other},
+  };
+  for (const auto& [name, call] : functions) {
+    EXPECT_EQ(classify(name).call, call) << name;
+    EXPECT_EQ(classify(name).wanted, call != Call::other) << name;
+  }
+  EXPECT_TRUE(classify("cudaMallocManaged_v6000").managed);
+  EXPECT_TRUE(classify("cudaMemcpyAsync_ptsz_v7000").per_thread);
+  EXPECT_FALSE(classify("cudaMemcpyAsync_v3020").per_thread);
+}
+
+TEST(Apis, numbers_in_the_file_are_those_of_the_library) {
+  const std::pair<Call, CallKind> kinds[] = {{Call::other, CallKind::other},
+                                             {Call::launch, CallKind::launch},
+                                             {Call::graph_launch, CallKind::graph_launch},
+                                             {Call::copy, CallKind::copy},
+                                             {Call::memset, CallKind::memset},
+                                             {Call::device_sync, CallKind::device_sync},
+                                             {Call::stream_sync, CallKind::stream_sync},
+                                             {Call::event_sync, CallKind::event_sync},
+                                             {Call::event_record, CallKind::event_record},
+                                             {Call::stream_wait, CallKind::stream_wait},
+                                             {Call::query, CallKind::query},
+                                             {Call::alloc, CallKind::alloc},
+                                             {Call::free, CallKind::free},
+                                             {Call::pool_alloc, CallKind::pool_alloc},
+                                             {Call::pool_free, CallKind::pool_free},
+                                             {Call::host_alloc, CallKind::host_alloc},
+                                             {Call::host_free, CallKind::host_free},
+                                             {Call::host_register, CallKind::host_register},
+                                             {Call::module_load, CallKind::module_load},
+                                             {Call::graph_instantiate, CallKind::graph_instantiate},
+                                             {Call::prefetch, CallKind::prefetch}};
+  for (const auto& [ours, theirs] : kinds) EXPECT_EQ(int(ours), int(theirs));
+  EXPECT_EQ(int(CopyKind::h2d), 1);
+  EXPECT_EQ(int(CopyKind::p2p), 5);
+  EXPECT_EQ(int(MemoryKind::pageable), 1);
+  EXPECT_EQ(int(MemoryKind::managed), 5);
+}
+
+}  // namespace
+}  // namespace fulcrum::trace::inject
