@@ -10,7 +10,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fulcrum)
 
 install(DIRECTORY include/fulcrum DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/fulcrum)
-foreach(kind IN ITEMS machines measured suites)
+foreach(kind IN ITEMS machines measured suites traces)
   if(EXISTS ${PROJECT_SOURCE_DIR}/share/${kind})
     install(DIRECTORY share/${kind} DESTINATION ${CMAKE_INSTALL_DATADIR}/fulcrum)
   endif()

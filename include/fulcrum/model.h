@@ -227,6 +227,7 @@ struct VerdictFacts {
   double cpu_fix_rank = 0;     // rank of the same region's CPU row, of grade A or B; 0: none
   std::string cpu_fix;         // its action
   bool needs_others = false;   // wins only with another row's data on the device
+  std::string parallel;        // evidence that unknown code runs in parallel: its bounds then decide
 };
 /// The first that holds of: already right, keep on the CPU, fix on the CPU first, measure first, offload now, offload
 /// next. Sets verdict and why.

@@ -69,6 +69,15 @@ bool is_dispatch(const Facts& facts, const Joined& joined, const Timeline::Gap& 
   return is_launch(joined.kind[std::size_t(call)]);
 }
 
+// The call had returned before the GPU went idle, and yet the op began as soon as a launch reaches the GPU at all: it
+// was on its way and not in a queue.
+bool arrived_late(const Facts& facts, const Joined& joined, const Timeline::Gap& gap) {
+  const std::int64_t call = gap.after < joined.call_of_op.size() ? joined.call_of_op[gap.after] : -1;
+  if (call < 0) return false;
+  const double way_ns = (facts.timeline.launch.seconds + facts.timeline.launch_latency.seconds) * 1e9;
+  return double(gap.end_ns - facts.trace.calls[std::size_t(call)].begin_ns) <= 1.1 * way_ns;
+}
+
 Idle owned(const Facts& facts, const Joined& joined, const Timeline::Gap& gap,
            const std::vector<const GpuTrace::Fault*>& faults) {
   Idle idle{.gap = &gap};
@@ -104,8 +113,10 @@ Idle owned(const Facts& facts, const Joined& joined, const Timeline::Gap& gap,
       idle.owner = Owner::copy;
       idle.call = blamed(facts, joined, gap, is_copy);
       break;
-    case GapCause::dependency:
     case GapCause::queue:
+      if (arrived_late(facts, joined, gap) && is_dispatch(facts, joined, gap)) idle.owner = Owner::launch;
+      break;
+    case GapCause::dependency:
     case GapCause::module_load:
     case GapCause::unknown:
       break;

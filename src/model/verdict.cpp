@@ -32,14 +32,32 @@ std::optional<Decision> already_right(const PlanRow& row, const VerdictFacts& fa
                               percent(row.ceiling_fraction), row.bound)};
 }
 
+/// Unknown code stays when even its bounds say so: they are too kind to the GPU, never too strict.
+std::optional<Decision> keep_unknown(const PlanRow& row, const VerdictFacts& facts) {
+  if (row.action != "offload" || !row.best_gpu.valid() || !row.now.valid()) return {};
+  if (row.best_gpu.low >= row.now.seconds) {
+    return Decision{PlanVerdict::keep_on_cpu,
+                    fmt::format("even at its roof the GPU takes {} with its transfers, today's code {}",
+                                human_seconds(row.best_gpu.low), human_seconds(row.now.seconds))};
+  }
+  if (!facts.parallel.empty() && row.best_cpu.valid() && !gpu_is_best(row)) {
+    return Decision{PlanVerdict::keep_on_cpu,
+                    fmt::format("all cores with SIMD should take {}, the GPU with its transfers {} (bounds)",
+                                human_seconds(row.best_cpu.seconds), human_seconds(row.best_gpu.seconds))};
+  }
+  return {};
+}
+
 std::optional<Decision> keep(const PlanRow& row, const VerdictFacts& facts) {
   const auto because = [](std::string why) { return Decision{PlanVerdict::keep_on_cpu, std::move(why)}; };
   if (!facts.serial.empty()) return because("never: " + facts.serial);
   // Of unknown code nothing is predicted; it can save no more than its share.
   if (row.op.empty()) {
-    if (row.share.value >= kLeastSaved) return {};
-    return because(
-        fmt::format("its share of {} is below {}", percent(row.share.value), percent(kLeastSaved)));
+    if (row.share.value < kLeastSaved) {
+      return because(
+          fmt::format("its share of {} is below {}", percent(row.share.value), percent(kLeastSaved)));
+    }
+    return keep_unknown(row, facts);
   }
   const bool offload = row.action == "offload";
   if (offload && row.best_gpu.where == "gpu" && !row.best_gpu.missing.empty()) {
@@ -77,11 +95,23 @@ std::optional<Decision> fix_first(const PlanRow& row, const VerdictFacts& facts)
 
 std::optional<Decision> measure_first(const PlanRow& row, const VerdictFacts& facts) {
   const auto because = [](std::string why) { return Decision{PlanVerdict::measure_first, std::move(why)}; };
-  if (row.op.empty() || facts.weak_evidence) {
+  const bool unknown = row.op.empty();
+  if ((unknown && facts.parallel.empty()) || facts.weak_evidence) {
     if (!facts.doubt.empty()) return because(facts.doubt);
     return because(
         "nothing says that its iterations are independent: name the region, give a second size or an op");
   }
+  // A bound is of grade C whatever it says; its interval carries the doubt.
+  if (unknown && row.action == "offload" && !row.best_gpu.valid()) {
+    return because(fmt::format("{}, but no bound: {}", facts.parallel, row.best_gpu.missing));
+  }
+  if (unknown && (row.speedup.low <= 1 || row.action != "offload")) {
+    const bool gpu = row.action == "offload";
+    return because(fmt::format("{}; {} may bring {:.2g}x to {:.2g}x (bounds): measure {}", facts.parallel,
+                               gpu ? "the GPU" : "all cores with SIMD", row.speedup.low, row.speedup.high,
+                               gpu ? "a port" : "it"));
+  }
+  if (unknown) return {};
   const bool gpu_doubtful = row.best_gpu.valid() && row.best_gpu.grade == Grade::c;
   if (gpu_doubtful || (row.now.valid() && row.now.grade == Grade::c)) {
     return because(fmt::format("the {} side is extrapolated (grade C)", gpu_doubtful ? "GPU" : "CPU"));
@@ -93,10 +123,24 @@ std::optional<Decision> measure_first(const PlanRow& row, const VerdictFacts& fa
   return {};
 }
 
+/// By bounds alone: now, if a port that misses its roof by ten still beats what all cores with SIMD should take.
+Decision offload_unknown(const PlanRow& row, const VerdictFacts& facts) {
+  const std::string gain =
+      fmt::format("{}; by its bounds at least {:.2g}x, {:.2g}x if a port comes near them", facts.parallel,
+                  row.speedup.low, row.speedup.value);
+  if (row.share.value < kLeastShare) {
+    return {PlanVerdict::offload_next,
+            fmt::format("share {} is below {}; {}", percent(row.share.value), percent(kLeastShare), gain)};
+  }
+  const bool beats_cpu = !row.best_cpu.valid() || row.best_gpu.high < row.best_cpu.seconds;
+  return {beats_cpu ? PlanVerdict::offload_now : PlanVerdict::offload_next, gain};
+}
+
 Decision offload(const PlanRow& row, const VerdictFacts& facts) {
   const std::string flag = row.best_gpu.grade == Grade::d ? "; not measured: from a data sheet" : "";
   const std::string gain =
       fmt::format("saves {} of the time, {:.2f}x end to end", percent(row.saved.value), row.end_to_end.value);
+  if (row.op.empty()) return offload_unknown(row, facts);
   if (row.share.value < kLeastShare) {
     return {PlanVerdict::offload_next, fmt::format("share {} is below {}; {}{}", percent(row.share.value),
                                                    percent(kLeastShare), gain, flag)};

@@ -82,22 +82,28 @@ std::string finding_text(const Finding& finding, std::size_t number, const Timel
   return text;
 }
 
-/// Rules that miss the same thing are named together.
+/// Rules that miss the same thing are named together; what each of them needs in particular is in --json.
 std::string not_checked_text(const Diagnosis& diagnosis, int width) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> groups;
+  struct Group {
+    std::string why, hint;
+    std::vector<std::string> rules;
+  };
+  std::vector<Group> groups;
   for (const NotChecked& one : diagnosis.not_checked) {
-    const std::string why = one.hint.empty() ? one.why : fmt::format("{}; {}", one.why, one.hint);
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.first == why; });
-    if (group == groups.end()) group = groups.insert(groups.end(), {why, {}});
-    group->second.push_back(one.rule);
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.why == one.why; });
+    if (group == groups.end()) {
+      groups.push_back({one.why, one.hint, {one.rule}});
+      continue;
+    }
+    if (group->hint != one.hint) group->hint = "--json says what each wants";
+    group->rules.push_back(one.rule);
   }
-  std::string text;
-  for (const auto& [why, rules] : groups)
-    text += wrap(fmt::format("{} {} ({})", text.empty() ? "Not checked:" : "            ",
-                             fmt::join(rules, ", "), why),
-                 width, 2) +
-            "\n";
-  return text;
+  std::vector<std::string> parts;
+  for (const Group& group : groups) {
+    parts.push_back(fmt::format("{} ({}{}{})", fmt::join(group.rules, ", "), group.why,
+                                group.hint.empty() ? "" : "; ", group.hint));
+  }
+  return parts.empty() ? "" : wrap(fmt::format("Not checked: {}", fmt::join(parts, "; ")), width, 2) + "\n";
 }
 
 std::string waiting_text(const Diagnosis& diagnosis, int width) {

@@ -103,7 +103,7 @@ TEST(LaunchBound, IsSilentOnCleanTraces) { expect_silent_on_clean("launch_bound"
 TEST(IdleGaps, FindsHostComputeBetweenLaunches) {
   TraceBuilder t;
   t.alloc(1 << 20);
-  for (int i = 0; i < 100; ++i) t.host_work(397'800).launch("step(float*)", kFull, 256, 100'000);
+  for (int i = 0; i < 500; ++i) t.host_work(397'800).launch("step(float*)", kFull, 256, 100'000);
   const Traced traced(t.trace());
   const auto findings = traced.findings("idle_gaps");
   ASSERT_EQ(findings.size(), 1u);
@@ -138,7 +138,7 @@ TEST(IdleGaps, IsSilentOnCleanTraces) { expect_silent_on_clean("idle_gaps"); }
 
 TEST(AllocInLoop, FindsMemoryAllocatedAndFreedInEveryStep) {
   TraceBuilder t;
-  for (int i = 0; i < 100; ++i) t.alloc(32 << 20).launch("step(float*)", kFull, 256, 100'000).free();
+  for (int i = 0; i < 500; ++i) t.alloc(32 << 20).launch("step(float*)", kFull, 256, 100'000).free();
   const Traced traced(t.trace());
   const auto findings = traced.findings("alloc_in_loop");
   ASSERT_EQ(findings.size(), 1u);
@@ -174,7 +174,7 @@ TEST(QueryStorm, FindsAHostThatPolls) {
   const auto findings = Traced(t.trace()).findings("query_storm");
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].saved_high, 0);
-  EXPECT_NE(findings[0].claim.find("300"), std::string::npos) << findings[0].claim;
+  EXPECT_NE(findings[0].claim.find("queries a step"), std::string::npos) << findings[0].claim;
 }
 
 TEST(QueryStorm, KeepsSilentAboutAFew) {

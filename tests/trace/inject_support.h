@@ -112,7 +112,7 @@ struct Run {
   std::string variables;                      // more of the environment: "A=1 B=2"
   std::string before;                         // shell before the program
   std::string cupti = "fake/libcupti.so.13";  // empty: none is loaded
-  bool inject = true;
+  std::string program = "injected";
   std::string folder;  // empty: one of its own
 };
 
@@ -126,12 +126,11 @@ inline Ran run(const Run& what) {
   const std::string library = std::string(FULCRUM_BINARY_DIR) + "/lib/fulcrum/libfulcrum_inject.so";
   const fs::path folder = what.folder.empty() ? work / "traces" : fs::path(what.folder);
   std::string command = what.before + " exec env ";
-  if (what.inject)
-    command += "CUDA_INJECTION64_PATH=" + library + " LD_PRELOAD=" + library +
-               " FULCRUM_TRACE_FOLDER=" + folder.string() + " ";
+  command += "CUDA_INJECTION64_PATH=" + library + " LD_PRELOAD=" + library +
+             " FULCRUM_TRACE_FOLDER=" + folder.string() + " ";
   if (!what.cupti.empty()) command += "FAKE_CUPTI_PATH=" + (programs / what.cupti).string() + " ";
-  command += "FAKE_CUPTI=" + what.fake + " " + what.variables + " " + (programs / "injected").string() + " " +
-             what.arguments + " > " + (work / "out").string() + " 2> " + (work / "err").string();
+  command += "FAKE_CUPTI=" + what.fake + " " + what.variables + " " + (programs / what.program).string() +
+             " " + what.arguments + " > " + (work / "out").string() + " 2> " + (work / "err").string();
   const int status = std::system(command.c_str());
   Ran ran;
   if (WIFEXITED(status)) ran.exit_code = WEXITSTATUS(status);

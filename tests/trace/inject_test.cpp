@@ -116,6 +116,20 @@ TEST_F(Inject, calls_say_what_findings_need) {
   EXPECT_EQ(streams[by_kind[kStreamSync][0].stream - 1].cupti_id, 13u);
 }
 
+TEST_F(Inject, ranges_of_nvtx_are_traced_whatever_way_they_are_named) {
+  const Ran ran = run({.program = "ranges"});
+  EXPECT_EQ(ran.exit_code, kCode);
+  EXPECT_EQ(ran.out, "done\n");
+  ASSERT_EQ(ran.files.size(), 1u);
+  std::map<std::string, int> names;
+  for (const auto& r : ran.files[0].all<file::Range>(Kind::range)) {
+    EXPECT_LE(r.begin_ns, r.end_ns);
+    ++names[ran.files[0].texts.at(r.name)];
+  }
+  EXPECT_EQ(names,
+            (std::map<std::string, int>{{"step", 3}, {"inner", 3}, {"registered", 1}, {"started", 1}}));
+}
+
 TEST_F(Inject, without_a_folder_nothing_is_done) {
   const Ran ran = run({.variables = "FULCRUM_TRACE_FOLDER="});
   expect_undisturbed(ran);
@@ -276,6 +290,13 @@ TEST_F(Inject, a_file_size_limit_ends_the_writing_and_not_the_program) {
   EXPECT_EQ(ran.signal, 0);
   ASSERT_EQ(ran.files.size(), 1u);
   EXPECT_LT(ran.files[0].count(Kind::kernel), 20000u);
+}
+
+TEST_F(Inject, a_limit_that_the_programs_own_thread_meets_does_not_end_it_either) {
+  const Ran ran = run({.before = "ulimit -f 1;"});
+  expect_undisturbed(ran);
+  ASSERT_EQ(ran.files.size(), 1u);
+  EXPECT_EQ(ran.files[0].count(Kind::kernel), 0u);
 }
 
 TEST_F(Inject, beyond_half_of_the_limit_records_are_kept_in_windows_and_totals_go_on) {

@@ -23,7 +23,12 @@ add_executable(trace_injected ${CMAKE_CURRENT_LIST_DIR}/programs/injected.cpp)
 target_include_directories(trace_injected PRIVATE ${PROJECT_SOURCE_DIR}/tests)
 target_link_libraries(trace_injected PRIVATE ${CMAKE_DL_LIBS})
 set_target_properties(trace_injected PROPERTIES OUTPUT_NAME injected RUNTIME_OUTPUT_DIRECTORY ${fakes})
-add_dependencies(trace_test fulcrum_inject trace_fake_cupti trace_empty_cupti trace_injected)
+add_executable(trace_ranges ${CMAKE_CURRENT_LIST_DIR}/programs/ranges.cpp)
+target_include_directories(trace_ranges SYSTEM PRIVATE ${FULCRUM_CUPTI_INCLUDE}
+                           ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
+target_link_libraries(trace_ranges PRIVATE ${CMAKE_DL_LIBS})
+set_target_properties(trace_ranges PROPERTIES OUTPUT_NAME ranges RUNTIME_OUTPUT_DIRECTORY ${fakes})
+add_dependencies(trace_test fulcrum_inject trace_fake_cupti trace_empty_cupti trace_injected trace_ranges)
 # The injected library's own parts that are plain arithmetic.
 target_sources(trace_test PRIVATE ${PROJECT_SOURCE_DIR}/src/trace/inject/governor.cpp
                ${PROJECT_SOURCE_DIR}/src/trace/inject/api.cpp)

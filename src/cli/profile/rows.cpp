@@ -17,6 +17,7 @@ namespace fulcrum::cli {
 namespace {
 
 constexpr double kLeastShare = 0.005;
+constexpr double kMostOfIt = 0.5, kSeveralThreads = 1.5;
 constexpr std::size_t kMostRows = 14, kMostShapes = 3;
 
 using Words = std::span<const std::string_view>;
@@ -37,6 +38,11 @@ constexpr std::array<std::string_view, 9> kSystemModules = {"libc.so*",  "libm.s
 /// What is done around an op and not by it: making an index is no search.
 constexpr std::array<std::string_view, 10> kNotTheOp = {
     "*build*", "*make_*", "*create*", "*load*", "*save*", "*init*", "*free*", "*test*", "*print*", "*parse*"};
+
+/// What compilers make of a parallel loop, and what their libraries call it from.
+constexpr std::array<std::string_view, 9> kParallel = {
+    "*._omp_fn.*",   "*omp_outlined*", "GOMP_parallel*", "gomp_thread_start", "GOMP_taskloop*",
+    "__kmpc_fork_*", "__kmp_invoke_*", "*parallel_for*", "*parallel_reduce*"};
 
 bool matches(std::string_view text, Words patterns) {
   const std::string name(text);
@@ -99,13 +105,13 @@ std::string op_of_name(const std::string& name) {
 struct FrameFacts {
   std::string op;
   bool around_op = false;  // named like an op, and like what is done before or after it
-  bool of_system = false, lock = false, allocation = false, system_call = false;
+  bool of_system = false, lock = false, allocation = false, system_call = false, parallel = false;
 };
 
 /// Sums of one row while samples come in.
 struct Sums {
   CodeRow row;
-  double on_cpu = 0, waiting = 0, cpu_seconds = 0, locks = 0, allocation = 0, system = 0;
+  double on_cpu = 0, waiting = 0, cpu_seconds = 0, locks = 0, allocation = 0, system = 0, parallel = 0;
   std::unordered_map<std::string, double> functions;  // that made it a row, by seconds
 };
 
@@ -143,6 +149,7 @@ class Attribution {
     facts.lock = matches(last, kLocks);
     facts.allocation = matches(last, kAllocation);
     facts.system_call = facts.of_system && matches(last, kSystem);
+    facts.parallel = matches(last, kParallel);
     return facts;
   }
 
@@ -215,6 +222,10 @@ class Attribution {
       allocation = allocation || facts.allocation;
       system = system || facts.system_call;
     }
+    // Its own name, or who called it.
+    const bool parallel = std::any_of(frames.begin() + static_cast<std::ptrdiff_t>(below), frames.end(),
+                                      [this](std::uint32_t frame) { return facts_[frame].parallel; });
+    sums.parallel += parallel ? seconds : 0;
     sums.locks += lock ? seconds : 0;
     sums.allocation += allocation ? seconds : 0;
     sums.system += system ? seconds : 0;
@@ -241,6 +252,11 @@ class Attribution {
       row.locks = sums.locks / sums.on_cpu;
       row.allocation = sums.allocation / sums.on_cpu;
       row.system = sums.system / sums.on_cpu;
+      if (sums.parallel > kMostOfIt * sums.on_cpu) {
+        row.parallel = "a parallel loop of the program";
+      } else if (row.threads > kSeveralThreads) {
+        row.parallel = fmt::format("{:.0f} threads inside at once", row.threads);
+      }
     }
     const auto main = std::max_element(sums.functions.begin(), sums.functions.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });

@@ -108,7 +108,10 @@ model::PlanItem item_of(const CodeRow& row, const CpuProfile& profile, const Mac
   item.share = row.share;
   item.frequency = {1, 1, 1, true};
   item.facts.serial = serial_of(row, gpu);
-  item.facts.weak_evidence = foreign || !row.shape;
+  // Sizes decide for ops. Of other code the bounds may, if it is spread over threads today: somebody has found its parts
+  // to be independent already.
+  item.facts.parallel = foreign ? std::string() : row.parallel;
+  item.facts.weak_evidence = foreign || (!row.shape && item.facts.parallel.empty());
   item.facts.doubt = item.facts.weak_evidence ? doubt_of(row, foreign) : std::string();
   const model::Bounds bounds = model::bounds_of(code_of(row, profile), host, gpu);
   if (row.shape && !row.op.empty()) {

@@ -67,7 +67,7 @@ void Buffers::recycle(FilledBuffer buffer) noexcept {
     return;
   }
   std::memset(buffer.bytes, 0, buffer.valid_bytes);
-  constexpr std::size_t kMostKept = 64;
+  constexpr std::size_t kMostKept = 256;
   try {
     const std::lock_guard lock(mutex_);
     if (free_.size() < kMostKept) {

@@ -21,7 +21,8 @@ struct FilledBuffer {
 
 class Buffers {
  public:
-  static constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+  // About 1,200 kernels. CUPTI gives back no buffer that holds an unfinished one, so a killed program loses as much.
+  static constexpr std::size_t kBufferBytes = std::size_t{256} << 10;
 
   Buffers();
   /// A zeroed buffer, never null: CUPTI before 12.9 does not survive a null.

@@ -154,11 +154,17 @@ void Session::start() noexcept {
   } catch (...) {
     return;
   }
-  buffers.stock(4);
+  buffers.stock(16);
   cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
   std::uint8_t yes = 1;
   std::size_t size = sizeof yes;
   cupti.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &yes);
+  if (config.has_part("pinned"))
+    cupti.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED, &size, &yes);
+  if (config.has_part("large")) {
+    std::size_t bytes = std::size_t{32} << 20, size_of_bytes = sizeof bytes;
+    cupti.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, &size_of_bytes, &bytes);
+  }
   // Before any kind is on, or their stamps are of another clock.
   if (const CUptiResult result = cupti.cuptiActivityRegisterTimestampCallback(monotonic);
       result != CUPTI_SUCCESS) {

@@ -218,7 +218,7 @@ void Session::writer_loop() noexcept {
     }
     if (getpid() != owner_) return;
     if (signal_ != 0 && now_ns() - signal_ns_ > kSignalNs) die_by(signal_);
-    buffers.stock(4);
+    buffers.stock(16);
     buffers.wait(kWriterMs);
   }
 }

@@ -113,6 +113,8 @@ std::vector<Launch> launches_of(const Joined& joined, std::uint32_t process) {
   return result;
 }
 
+constexpr std::size_t kPlenty = 20;  // iterations of which one more or less does not matter
+
 struct Candidate {
   std::vector<std::uint32_t> at;  // places in the sequence
   double regular = 0;  // share of the launches between first and last that lie in pieces of usual length
@@ -135,7 +137,9 @@ void judge(const std::vector<Launch>& launches, Candidate& candidate) {
   }
   candidate.regular = near / all;
   candidate.length = std::uint32_t(usual);
-  for (const auto at : candidate.at) candidate.idle_ns += launches[at].idle_ns;
+  for (std::size_t i = 1; i < candidate.at.size(); ++i)
+    candidate.idle_ns += double(launches[candidate.at[i]].idle_ns);
+  candidate.idle_ns /= double(candidate.at.size() - 1);
 }
 
 /// Every launch, pair and triple that occurs at least three times and spans at least half of the sequence.
@@ -167,15 +171,19 @@ const Candidate* best_of(const std::vector<Candidate>& candidates) {
   static constexpr struct {
     std::size_t count;
     double regular;
-  } kTiers[] = {{20, 0.95}, {5, 0.8}, {3, 0.8}};
+  } kTiers[] = {{kPlenty, 0.95}, {5, 0.8}, {3, 0.8}};
   for (const auto& tier : kTiers) {
     const Candidate* best = nullptr;
     for (const Candidate& c : candidates) {
       if (c.at.size() < tier.count || c.regular < tier.regular) continue;
-      // The same loop seen through another marker: it begins where the GPU waits longest; else at the earliest.
+      // The same loop seen through another marker: it begins where the GPU waits longest; with few iterations as early
+      // as can be, so that none is lost.
       const auto better = [&](const Candidate& other) {
         if (c.length > 1.1 * other.length || other.length > 1.1 * c.length) return c.length > other.length;
-        if (c.idle_ns != other.idle_ns) return c.idle_ns > other.idle_ns;
+        const bool plenty = std::min(c.at.size(), other.at.size()) >= kPlenty;
+        const bool tie = c.idle_ns <= 1.1 * other.idle_ns && other.idle_ns <= 1.1 * c.idle_ns;
+        if (plenty && !tie) return c.idle_ns > other.idle_ns;
+        if (c.at.size() != other.at.size()) return c.at.size() > other.at.size();
         return c.at < other.at;
       };
       if (!best || better(*best)) best = &c;
@@ -197,12 +205,13 @@ bool from_sequence(const Joined& joined, Timeline::Iterations& result) {
     const auto begin = launches[at].begin_ns;
     result.begins_ns.push_back(result.begins_ns.empty() ? begin : std::max(begin, result.begins_ns.back()));
   }
-  // What follows the last marker is an iteration too, but nothing shows where it ends; it is left out where there are
-  // enough others.
-  if (best->at.size() < 5 && launches.size() - best->at.back() >= best->length) {
+  // What follows the last marker is an iteration too, but without the wait behind it: left out where there are plenty.
+  const std::size_t left = launches.size() - best->at.back();
+  if (best->at.size() < kPlenty && left >= best->length) {
     std::int64_t end = result.begins_ns.back();
-    for (auto i = best->at.back(); i < best->at.back() + best->length; ++i)
+    for (auto i = best->at.back(); i < best->at.back() + best->length; ++i) {
       end = std::max(end, launches[i].end_ns);
+    }
     result.begins_ns.push_back(end);
   }
   result.how = kernels ? fmt::format("{} kernel{} that repeat{}", kernels, kernels == 1 ? "" : "s",

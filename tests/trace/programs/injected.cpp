@@ -84,6 +84,7 @@ int main(int argc, char** argv) {
     if (child == 0) {
       if (end == "vfork") _exit(3);
       work(count);
+      other_calls();
       const auto foreign = find<int()>("fake_foreign_calls");
       exit(foreign != nullptr && foreign() == 0 ? 3 : 4);
     }

@@ -1,0 +1,219 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rules about how kernels are launched: what fires with which gain, what is close and does not.
+#include "diagnose/scene.h"
+
+namespace fulcrum::diagnose::test {
+namespace {
+
+GpuTrace one_kernel(int sms, LaunchShape shape, std::int64_t ns, int launches = 1) {
+  TraceBuilder t;
+  t.device(sms);
+  for (int i = 0; i < launches; ++i) t.launch(shape, ns);
+  return t.trace();
+}
+GpuTrace one_kernel(int sms, std::int64_t grid, std::int64_t block, std::int64_t ns, int launches = 1) {
+  TraceBuilder t;
+  t.device(sms);
+  return one_kernel(sms, t.shape("work(float*)", grid, block), ns, launches);
+}
+
+TEST(SmallGrid, AttentionWithTwoBlocksOn58SmsNamesWhatOtherTilesAllow) {
+  TraceBuilder t;
+  t.device(58).range_begin("op attention B=1,H=1,Sq=128,Skv=128,D=64,dtype=f16");
+  t.launch("attention_flash_kernel<Element::f16, 64, true>(Call, long, long)", 2, 128, 100'000)
+      .host_work(200'000);
+  const Handle scene = plain(t.range_end().trace());
+  const Finding finding = only("small_grid", *scene);
+  EXPECT_NE(finding.claim.find("2 blocks on 58 SMs: 3.4 % of the GPU can work"), std::string::npos)
+      << finding.claim;
+  const std::string text = all_text(finding);
+  EXPECT_NE(text.find("UNDERFILLED"), std::string::npos) << text;
+  EXPECT_NE(text.find("at most 4 CTAs with tiles Sq 64 x Skv 64"), std::string::npos) << text;
+  EXPECT_NE(text.find("at most 64 CTAs with tiles Sq 16 x Skv 16"), std::string::npos) << text;
+  EXPECT_EQ(finding.subject, "attention_flash_kernel");
+  EXPECT_EQ(finding.grade, Evidence::bounded);
+  EXPECT_EQ(finding.saved_low, 0);
+  EXPECT_NEAR(finding.saved_high, 1 - 2.0 / 58, 1e-4);
+}
+
+TEST(SmallGrid, GainIsWhatIdleSmsCouldDo) {
+  const Finding finding = only("small_grid", *plain(one_kernel(132, 33, 256, 1'000'000)));
+  EXPECT_NEAR(finding.saved_high, 0.75, 1e-6);
+  EXPECT_NE(finding.claim.find("33 blocks on 132 SMs: 25 %"), std::string::npos) << finding.claim;
+}
+
+TEST(SmallGrid, TwoBlocksOfTwoMicrosecondsGainNothing) {
+  const Handle scene = plain(one_kernel(132, 2, 64, 2'000, 100));
+  EXPECT_TRUE(silent("small_grid", *scene));
+  // A little longer: down to what any kernel takes, not by 98.5 %.
+  EXPECT_NEAR(only("small_grid", *plain(one_kernel(132, 2, 64, 2'500))).saved_high, 0.2, 1e-6);
+}
+
+TEST(SmallGrid, MemoryThatIsBusyIsAFloor) {
+  const Handle scene = plain(one_kernel(132, 33, 256, 1'000'000));
+  scene->kernel("work").dram_share = 0.6;
+  EXPECT_NEAR(only("small_grid", *scene).saved_high, 0.4, 1e-6);
+}
+
+TEST(SmallGrid, IsSilentOnOneBlockAnSmOnPersistentAndOnCommunication) {
+  EXPECT_TRUE(silent("small_grid", *plain(one_kernel(132, 132, 256, 1'000'000))));
+  const Handle persistent = plain(one_kernel(132, 128, 256, 1'000'000));
+  persistent->kernel("work").persistent = true;
+  EXPECT_TRUE(silent("small_grid", *persistent));
+  TraceBuilder t;
+  t.launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 16, 512, 500'000);
+  EXPECT_TRUE(silent("small_grid", *plain(t.trace())));
+}
+
+TEST(SmallGrid, IsSilentWhereOthersRunBeside) {
+  TraceBuilder t;
+  std::vector<std::uint32_t> streams;
+  for (int i = 0; i < 4; ++i) streams.push_back(t.stream().current_stream());
+  for (const auto stream : streams) t.on_stream(stream).launch("work(float*)", 33, 256, 1'000'000);
+  EXPECT_TRUE(silent("small_grid", *plain(t.trace())));
+}
+
+TEST(SmallGrid, ShortKernelsAreOneFindingTogether) {
+  TraceBuilder t;
+  t.launch("big(float*)", 132 * 8, 256, 2'000'000);
+  for (int i = 0; i < 10; ++i) t.launch("small_" + std::to_string(i) + "(float*)", 33, 256, 30'000);
+  const Finding finding = only("small_grid", *plain(t.trace()));
+  EXPECT_EQ(finding.subject, "small kernels");
+  EXPECT_NE(finding.claim.find("10 kernels"), std::string::npos) << finding.claim;
+  EXPECT_NEAR(finding.saved_high, 0.75 * 300'000 / 2'300'000, 1e-6);
+}
+
+// 132 SMs hold 8 blocks of 256 threads each.
+constexpr std::int64_t kWave = 132 * 8;
+
+TEST(Tail, OnePointOneWavesWasteFortyFivePercent) {
+  const Finding finding = only("tail", *plain(one_kernel(132, kWave * 11 / 10, 256, 1'000'000)));
+  EXPECT_NEAR(finding.saved_high, 0.45, 1e-3);
+  EXPECT_EQ(finding.saved_low, 0);
+  EXPECT_EQ(finding.grade, Evidence::bounded);
+  EXPECT_NE(finding.claim.find("1.1 waves"), std::string::npos) << finding.claim;
+}
+
+TEST(Tail, OnePointNineWavesAndLessThanOneAreSilent) {
+  EXPECT_TRUE(silent("tail", *plain(one_kernel(132, kWave * 19 / 10, 256, 1'000'000))));  // 5 %
+  EXPECT_TRUE(silent("tail", *plain(one_kernel(132, kWave * 9 / 10, 256, 1'000'000))));
+  EXPECT_TRUE(silent("tail", *plain(one_kernel(132, kWave * 2, 256, 1'000'000))));
+  EXPECT_TRUE(silent("tail", *plain(one_kernel(132, kWave * 11 / 10, 256, 5'000))));  // too short
+}
+
+TEST(Tail, PersistentKernelsAreLeftAlone) {
+  const Handle scene = plain(one_kernel(132, kWave * 11 / 10, 256, 1'000'000));
+  scene->kernel("work").persistent = true;
+  EXPECT_TRUE(silent("tail", *scene));
+}
+
+TEST(Tail, BusyMemoryLimitsIt) {
+  const Handle scene = plain(one_kernel(132, kWave * 11 / 10, 256, 1'000'000));
+  scene->kernel("work").dram_share = 0.7;
+  EXPECT_NEAR(only("tail", *scene).saved_high, 0.3, 1e-3);
+  scene->kernel("work").dram_share = 0.9;
+  EXPECT_TRUE(silent("tail", *scene));
+}
+
+TEST(Tail, IsNotCheckedWhenNobodyKnowsHowManyBlocksFit) {
+  TraceBuilder t;
+  LaunchShape shape = t.shape("work(float*)", 1200, 256);
+  shape.blocks_per_sm = 0;
+  EXPECT_TRUE(is_not_checked("tail", *plain(one_kernel(132, shape, 1'000'000))));
+}
+
+TEST(RaggedBlock, LanesOfTheLastWarpAreTheGain) {
+  EXPECT_NEAR(only("ragged_block", *plain(one_kernel(132, 5000, 48, 1'000'000))).saved_high, 0.25, 1e-6);
+  EXPECT_NEAR(only("ragged_block", *plain(one_kernel(132, 5000, 1, 1'000'000))).saved_high, 31.0 / 32, 1e-6);
+}
+
+TEST(RaggedBlock, WholeWarpsAreSilentAndOneLaneOfManyIsTooLittleToShow) {
+  EXPECT_TRUE(silent("ragged_block", *plain(one_kernel(132, 5000, 96, 1'000'000))));
+  const Handle scene = plain(one_kernel(132, 5000, 1023, 1'000'000));
+  EXPECT_EQ(diagnose(scene->facts()).findings.size(), 0U);
+}
+
+LaunchShape with_registers(int registers, double occupancy, int blocks_per_sm) {
+  LaunchShape shape = TraceBuilder().shape("work(float*)", 132 * 64, 256);
+  shape.registers = registers;
+  shape.occupancy = occupancy;
+  shape.blocks_per_sm = blocks_per_sm;
+  shape.limiter = "registers";
+  return shape;
+}
+
+TEST(LowOccupancy, NamesTheLimiterAndWaitsForCountersWithoutThem) {
+  const Handle scene = plain(one_kernel(132, with_registers(168, 0.375, 3), 1'000'000));
+  const Finding finding = only("low_occupancy", *scene);
+  EXPECT_NE(finding.claim.find("limited by registers"), std::string::npos) << finding.claim;
+  EXPECT_NE(finding.next_step.find("168 registers"), std::string::npos);
+  EXPECT_EQ(finding.saved_high, 0);
+  const Diagnosis diagnosis = diagnose(scene->facts());
+  EXPECT_TRUE(diagnosis.findings.empty());
+  ASSERT_EQ(diagnosis.waiting.size(), 1U);
+  EXPECT_EQ(diagnosis.waiting[0].blocked_by, "sol");
+}
+
+TEST(LowOccupancy, HasAGainWhereNeitherMemoryNorSmsAreBusy) {
+  const Handle scene = plain(one_kernel(132, with_registers(168, 0.4, 3), 1'000'000));
+  scene->kernel("work").dram_share = 0.2;
+  scene->kernel("work").sm_share = 0.3;
+  EXPECT_NEAR(only("low_occupancy", *scene).saved_high, 0.5, 1e-6);  // min(1 - 0.4/0.8, 1 - 0.3)
+  scene->kernel("work").dram_share = 0.65;
+  EXPECT_TRUE(silent("low_occupancy", *scene));
+}
+
+TEST(LowOccupancy, IsSilentOnTensorKernelsAndOneBlockAnSm) {
+  const Handle tensor = plain(one_kernel(132, with_registers(168, 0.375, 3), 1'000'000));
+  tensor->kernel("work").tensor = true;
+  EXPECT_TRUE(silent("low_occupancy", *tensor));
+  EXPECT_TRUE(silent("low_occupancy", *plain(one_kernel(132, with_registers(255, 0.125, 1), 1'000'000))));
+  EXPECT_TRUE(silent("low_occupancy", *plain(one_kernel(132, with_registers(32, 0.8, 6), 1'000'000))));
+}
+
+TEST(MissedConcurrency, LaunchesThatWouldFitSideBySide) {
+  // 264 of 1056 blocks: four fit.
+  const Finding finding = only("missed_concurrency", *plain(one_kernel(132, kWave / 4, 256, 100'000, 8)));
+  EXPECT_NEAR(finding.saved_high, 0.75, 1e-6);
+  EXPECT_EQ(finding.saved_low, 0);
+  EXPECT_NE(finding.next_step.find("if they do not need each other"), std::string::npos);
+}
+
+TEST(MissedConcurrency, IsSilentOnShortRunsOthersBetweenHalfFullAndStreams) {
+  EXPECT_TRUE(silent("missed_concurrency", *plain(one_kernel(132, kWave / 4, 256, 100'000, 3))));
+  EXPECT_TRUE(silent("missed_concurrency", *plain(one_kernel(132, kWave / 2, 256, 100'000, 8))));
+  TraceBuilder between, streams;
+  for (int i = 0; i < 8; ++i) {
+    between.launch("a(float*)", kWave / 4, 256, 100'000).launch("b(float*)", kWave / 4, 256, 100'000);
+    streams.stream().launch("a(float*)", kWave / 4, 256, 100'000);
+  }
+  EXPECT_TRUE(silent("missed_concurrency", *plain(between.trace())));
+  EXPECT_TRUE(silent("missed_concurrency", *plain(streams.trace())));
+}
+
+TEST(Spill, LocalMemoryOfALongKernelIsSaidWithoutAGain) {
+  LaunchShape shape = TraceBuilder().shape("work(float*)", 132 * 64, 256);
+  shape.local_bytes = 512;
+  const Finding finding = only("spill", *plain(one_kernel(132, shape, 1'000'000)));
+  EXPECT_NE(finding.claim.find("512"), std::string::npos) << finding.claim;
+  EXPECT_EQ(finding.saved_high, 0);
+  EXPECT_EQ(finding.severity, Severity::info);
+  shape.local_bytes = 8;
+  EXPECT_TRUE(silent("spill", *plain(one_kernel(132, shape, 1'000'000))));
+  EXPECT_TRUE(silent("spill", *plain(one_kernel(132, 132 * 64, 256, 1'000'000))));
+}
+
+TEST(Geometry, NothingIsFineWithoutKernels) {
+  TraceBuilder t;
+  t.copy_h2d(1 << 20);
+  const Handle scene = plain(t.trace());
+  for (const char* rule :
+       {"small_grid", "tail", "ragged_block", "low_occupancy", "missed_concurrency", "spill"}) {
+    EXPECT_TRUE(is_not_checked(rule, *scene)) << rule;
+  }
+}
+
+}  // namespace
+}  // namespace fulcrum::diagnose::test

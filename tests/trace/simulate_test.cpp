@@ -1,0 +1,410 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a change to a run would save, on runs small enough to work it out by hand, and laws that hold for all runs.
+#include <fulcrum/trace.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "support/traces.h"
+
+namespace fulcrum::test {
+namespace {
+
+struct Ready {
+  const char* name;
+  GpuTrace (*make)();
+};
+const Ready kReady[] = {
+    {"clean_training_step", [] { return clean_training_step(); }},
+    {"graph_inference_loop", [] { return graph_inference_loop(); }},
+    {"copy_bound", [] { return copy_bound(); }},
+    {"launch_bound", [] { return launch_bound(); }},
+    {"multi_stream", [] { return multi_stream(); }},
+    {"multi_process", [] { return multi_process(); }},
+    {"pytorch_like_step", [] { return pytorch_like_step(); }},
+};
+
+double saved_ns(const GpuTrace& trace, const Change& change) {
+  const Timeline timeline = trace::timeline(trace);
+  EXPECT_TRUE(timeline.simulated) << timeline.why_not;
+  if (!timeline.simulated) return -1;
+  return trace::what_if(trace, timeline)(change).seconds * 1e9;
+}
+
+std::vector<std::uint32_t> ops_named(const GpuTrace& trace, const std::string& name) {
+  std::vector<std::uint32_t> result;
+  for (std::uint32_t i = 0; i < trace.ops.size(); ++i) {
+    if (trace.ops[i].kind == GpuOpKind::kernel && trace.shapes[trace.ops[i].shape].name == name)
+      result.push_back(i);
+  }
+  return result;
+}
+
+std::vector<std::uint32_t> calls_of(const GpuTrace& trace, CallKind kind) {
+  std::vector<std::uint32_t> result;
+  for (std::uint32_t i = 0; i < trace.calls.size(); ++i) {
+    if (trace.calls[i].kind == kind) result.push_back(i);
+  }
+  return result;
+}
+
+TEST(Simulation, ReproducesEveryReadyMadeTraceUnchanged) {
+  for (const Ready& ready : kReady) {
+    const GpuTrace trace = ready.make();
+    const Timeline timeline = trace::timeline(trace);
+    EXPECT_TRUE(timeline.simulated) << ready.name << ": " << timeline.why_not;
+    EXPECT_LE(timeline.model_error, 0.03) << ready.name;
+    EXPECT_EQ(trace::what_if(trace, timeline)(Change{}).seconds, 0) << ready.name;
+  }
+}
+
+TEST(Simulation, AShorterKernelOnTheCriticalPathSavesWhatItIsShorter) {
+  TraceBuilder t;
+  t.launch("a", 132, 256, 100'000).launch("b", 132, 256, 50'000).launch("c", 132, 256, 80'000);
+  const GpuTrace trace = t.trace();
+  EXPECT_DOUBLE_EQ(saved_ns(trace, {.op_ns = {{1, 20'000}}}), 30'000);
+}
+
+TEST(Simulation, AKernelOffTheCriticalPathSavesNothing) {
+  TraceBuilder t;
+  const auto one = t.stream().current_stream();
+  const auto two = t.stream().current_stream();
+  t.on_stream(one).launch("long", 10, 256, 500'000).on_stream(two).launch("beside", 10, 256, 100'000);
+  const GpuTrace trace = t.trace();
+  EXPECT_EQ(saved_ns(trace, {.op_ns = {{1, 1'000}}}), 0);
+  EXPECT_DOUBLE_EQ(saved_ns(trace, {.op_ns = {{0, 400'000}}}), 100'000);
+}
+
+TEST(Simulation, TwoFixesThatOverlapSaveLessTogetherThanTheirSum) {
+  TraceBuilder t;
+  const auto one = t.stream().current_stream();
+  const auto two = t.stream().current_stream();
+  t.on_stream(one).launch("a", 10, 256, 300'000).on_stream(two).launch("b", 10, 256, 290'000);
+  t.device_sync().on_stream(one).launch("c", 10, 256, 50'000);
+  const GpuTrace trace = t.trace();
+  const double a = saved_ns(trace, {.op_ns = {{0, 100'000}}}), b = saved_ns(trace, {.op_ns = {{1, 100'000}}});
+  const double both = saved_ns(trace, {.op_ns = {{0, 100'000}, {1, 100'000}}});
+  EXPECT_GT(both, a + b);  // either alone is bounded by the other
+  const double host = saved_ns(trace, {.op_ns = {{0, 1'000}}}),
+               same = saved_ns(trace, {.op_ns = {{0, 1'000}, {1, 290'000}}});
+  EXPECT_EQ(host, same);
+  // The launches and the kernels of a step hide each other: graph and faster kernels together give less than both.
+  const GpuTrace step = launch_bound();
+  const Timeline timeline = trace::timeline(step);
+  const auto what_if = trace::what_if(step, timeline);
+  Change graph, faster, together;
+  for (std::uint32_t i = 1; i < step.ops.size(); ++i) {
+    graph.not_launched.insert(i);
+    faster.op_ns[i] = 300;
+  }
+  together = graph;
+  together.op_ns = faster.op_ns;
+  const double all = what_if(together).seconds;
+  EXPECT_GT(what_if(graph).seconds, 0);
+  EXPECT_GE(all, what_if(graph).seconds);
+  EXPECT_LT(all, timeline.seconds);
+}
+
+TEST(Simulation, AWaitThatIsGoneLetsTheHostRunAhead) {
+  // launch 2.2 us, kernel from 4 to 104 us, sync returns at 106.5, host works 20 us, next launch at 126.5.
+  TraceBuilder t;
+  for (int i = 0; i < 4; ++i) t.launch("k", 132, 256, 100'000).device_sync().host_work(20'000);
+  const GpuTrace trace = t.trace();
+  const auto syncs = calls_of(trace, CallKind::device_sync);
+  Change change;
+  change.no_wait.insert(syncs.begin(), syncs.end());
+  // Three gaps of 2.5 + 20 + 4 us become three of 1 us.
+  EXPECT_DOUBLE_EQ(saved_ns(trace, change), 3 * (26'500 - 1'000));
+}
+
+TEST(Simulation, FasterHostWorkSavesItWhereTheGpuWaitsForIt) {
+  TraceBuilder t;
+  for (int i = 0; i < 5; ++i) t.launch("k", 132, 256, 10'000).device_sync().host_work(100'000);
+  const GpuTrace trace = t.trace();
+  EXPECT_DOUBLE_EQ(saved_ns(trace, {.host_scale = 0.5}), 4 * 50'000);
+  // The same host work in front of a queue that is never empty is free.
+  TraceBuilder busy;
+  for (int i = 0; i < 5; ++i) busy.launch("k", 132, 256, 500'000).host_work(100'000);
+  EXPECT_EQ(saved_ns(busy.trace(), {.host_scale = 0.5}), 0);
+}
+
+TEST(Simulation, HostTimeBeforeOneCallCanGoAlone) {
+  TraceBuilder t;
+  for (int i = 0; i < 5; ++i) t.launch("k", 132, 256, 10'000).device_sync().host_work(100'000);
+  const GpuTrace trace = t.trace();
+  const auto launches = calls_of(trace, CallKind::launch);
+  EXPECT_DOUBLE_EQ(saved_ns(trace, {.host_before_ns = {{launches[2], 10'000}}}), 90'000);
+}
+
+TEST(Simulation, NodesOfAGraphNoLongerWaitForTheHost) {
+  TraceBuilder t;
+  for (int i = 0; i < 10; ++i) t.host_work(20'000).launch("k", 132, 256, 2'000);
+  const GpuTrace trace = t.trace();
+  Change change;
+  for (std::uint32_t i = 1; i < 10; ++i) change.not_launched.insert(i);
+  // Nine periods of 22.2 us become nine of 2 + 1 us.
+  EXPECT_DOUBLE_EQ(saved_ns(trace, change), 9 * (22'200 - 3'000));
+}
+
+TEST(Simulation, ACallThatIsGoneTakesItsWaitWithIt) {
+  TraceBuilder t;
+  for (int i = 0; i < 4; ++i) t.launch("k", 132, 256, 100'000).free().alloc(1 << 20);
+  const GpuTrace trace = t.trace();
+  Change change;
+  for (const auto kind : {CallKind::free, CallKind::alloc}) {
+    for (const auto call : calls_of(trace, kind)) change.call_ns[call] = 0;
+  }
+  // A gap is 40 us of free, 40 us of alloc and 4 us of launch; then 1 us.
+  EXPECT_DOUBLE_EQ(saved_ns(trace, change), 3 * (84'000 - 1'000));
+}
+
+TEST(Simulation, AFreeThatIsOnlyShorterStillWaits) {
+  TraceBuilder t;
+  for (int i = 0; i < 4; ++i) t.launch("k", 132, 256, 100'000).free();
+  const GpuTrace trace = t.trace();
+  Change change;
+  for (const auto call : calls_of(trace, CallKind::free)) change.call_ns[call] = 10'000;
+  EXPECT_DOUBLE_EQ(saved_ns(trace, change), 3 * 30'000);
+}
+
+TEST(Simulation, ASynchronousCopyBlocksTheHostUntilItEnds) {
+  TraceBuilder t;
+  for (int i = 0; i < 4; ++i) {
+    t.copy_h2d(10'000'000, MemoryKind::pageable, false).launch("k", 132, 256, 50'000);
+  }
+  const GpuTrace trace = t.trace();
+  // 1 ms + 1.5 us of copy become 0.2 ms; the call returns as much sooner.
+  Change change;
+  for (std::uint32_t i = 0; i < trace.ops.size(); ++i) {
+    if (trace.ops[i].kind == GpuOpKind::copy) change.op_ns[i] = 201'500;
+  }
+  EXPECT_DOUBLE_EQ(saved_ns(trace, change), 4 * 800'000);
+}
+
+TEST(Simulation, OpsThatAreGoneTakeTheirCallsWithThem) {
+  TraceBuilder t;
+  for (int i = 0; i < 4; ++i) {
+    t.copy_h2d(4, MemoryKind::pageable, false).launch("k", 132, 256, 50'000).device_sync();
+  }
+  const GpuTrace trace = t.trace();
+  Change change;
+  for (std::uint32_t i = 0; i < trace.ops.size(); ++i) {
+    if (trace.ops[i].kind == GpuOpKind::copy) change.gone.insert(i);
+  }
+  // From one kernel to the next: sync 2.5, copy 4 + 1.5 + 1, launch 4 us; then 2.5 + 4. The first copy goes as well.
+  const auto lead = trace.ops[1].begin_ns - trace.ops[0].begin_ns;
+  EXPECT_NEAR(saved_ns(trace, change), 3 * 6'500 + double(lead), 1e-3);
+}
+
+TEST(Simulation, ACopyInItsOwnStreamRunsBesideKernelsAndIsStillWaitedFor) {
+  TraceBuilder t;
+  t.stream();
+  for (int i = 0; i < 4; ++i) t.copy_h2d(5'500'000).launch("k", 132 * 8, 256, 100'000);
+  const GpuTrace trace = t.trace();
+  Change change;
+  for (std::uint32_t i = 0; i < trace.ops.size(); ++i) {
+    if (trace.ops[i].kind == GpuOpKind::copy) change.own_stream.insert(i);
+  }
+  // Copy 101.5 and kernel 100 us in turns, with 1 us between: then copies one behind the other, and the last kernel.
+  const double observed = 4 * 101'500.0 + 4 * 100'000 + 7 * 1'000;
+  EXPECT_DOUBLE_EQ(saved_ns(trace, change), observed - (4 * 101'500.0 + 1'000 + 100'000));
+}
+
+TEST(Simulation, KernelsThatFillTheDeviceGainNothingFromStreamsOfTheirOwn) {
+  TraceBuilder t;
+  for (int i = 0; i < 4; ++i) t.launch("full", 132 * 8, 256, 100'000);
+  GpuTrace trace = t.trace();
+  EXPECT_EQ(saved_ns(trace, {.own_stream = {1, 2, 3}}), 0);
+  TraceBuilder small;
+  for (int i = 0; i < 4; ++i) small.launch("small", 8, 256, 100'000);
+  trace = small.trace();
+  EXPECT_GT(saved_ns(trace, {.own_stream = {1, 2, 3}}), 250'000);
+}
+
+TEST(Simulation, EventsOrderStreams) {
+  TraceBuilder t;
+  const auto one = t.stream().current_stream();
+  const auto two = t.stream().current_stream();
+  t.on_stream(one).launch("first", 8, 256, 200'000).record_event(1);
+  t.on_stream(two).stream_wait(1).launch("second", 8, 256, 100'000);
+  EXPECT_DOUBLE_EQ(saved_ns(t.trace(), {.op_ns = {{0, 50'000}}}), 150'000);
+}
+
+TEST(Simulation, AnEventThatIsUsedAgainMeansItsLastRecord) {
+  TraceBuilder t;
+  const auto one = t.stream().current_stream();
+  const auto two = t.stream().current_stream();
+  for (int i = 0; i < 2; ++i) {
+    t.on_stream(one).launch("long", 8, 256, 200'000).record_event(1);
+    t.on_stream(two).stream_wait(1).launch("short", 8, 256, 10'000);
+  }
+  const GpuTrace trace = t.trace();
+  // The end hangs on both long kernels, not on the first alone.
+  const auto longs = ops_named(trace, "long");
+  EXPECT_DOUBLE_EQ(saved_ns(trace, {.op_ns = {{longs[1], 100'000}}}), 100'000);
+}
+
+TEST(Simulation, TheLegacyDefaultStreamOrdersBlockingStreams) {
+  TraceBuilder t;
+  const auto blocking = t.stream({.blocking = true}).current_stream();
+  t.on_stream(blocking).launch("a", 8, 256, 200'000).on_stream(0).launch("b", 8, 256, 200'000);
+  EXPECT_DOUBLE_EQ(saved_ns(t.trace(), {.op_ns = {{0, 50'000}}}), 150'000);
+  TraceBuilder free_running;
+  const auto own = free_running.stream().current_stream();
+  free_running.on_stream(own).launch("a", 8, 256, 200'000).on_stream(0).launch("b", 8, 256, 200'000);
+  EXPECT_EQ(saved_ns(free_running.trace(), {.op_ns = {{0, 50'000}}}), 0);
+}
+
+TEST(Simulation, PollingEndsWhenTheWorkDoes) {
+  TraceBuilder t;
+  for (int i = 0; i < 3; ++i) {
+    t.launch("k", 132, 256, 100'000);
+    while (t.host_now() < t.last_op().end_ns + 500) t.query();
+    t.host_work(5'000);
+  }
+  const GpuTrace trace = t.trace();
+  const double saved = saved_ns(trace, {.op_ns = {{0, 20'000}, {1, 20'000}}});
+  EXPECT_NEAR(saved, 160'000, 2'000);
+}
+
+TEST(Simulation, TheThreadOfTheBackwardPassTakesTurnsWithTheMainThread) {
+  TraceBuilder t;
+  t.thread("backward").on_thread(0);
+  for (int step = 0; step < 6; ++step) {
+    for (int i = 0; i < 5; ++i) t.host_work(20'000).launch("forward", 8, 256, 2'000);
+    t.on_thread(1).at(t.host_now()).join_thread(0);
+    for (int i = 0; i < 5; ++i) t.host_work(20'000).launch("backward", 8, 256, 2'000);
+    t.on_thread(0).join_thread(1);
+  }
+  const GpuTrace trace = t.trace();
+  const Timeline timeline = trace::timeline(trace);
+  ASSERT_TRUE(timeline.simulated) << timeline.why_not;
+  // With half the host work the run takes half as long: neither thread holds the other to its old times.
+  const auto saved = trace::what_if(trace, timeline)({.host_scale = 0.5});
+  EXPECT_NEAR(saved.share, 0.5 * 20.0 / 22.2, 0.03);
+}
+
+TEST(Simulation, ScalingAllTimesScalesGains) {
+  constexpr int kFactor = 3;
+  for (const Ready& ready : kReady) {
+    const GpuTrace trace = ready.make();
+    GpuTrace slow = trace;
+    for (auto& op : slow.ops) op.begin_ns *= kFactor, op.end_ns *= kFactor;
+    for (auto& call : slow.calls) call.begin_ns *= kFactor, call.end_ns *= kFactor;
+    for (auto& range : slow.ranges) range.begin_ns *= kFactor, range.end_ns *= kFactor;
+    for (auto& overhead : slow.overheads) overhead.begin_ns *= kFactor, overhead.end_ns *= kFactor;
+    const trace::Costs costs{.from = "test",
+                             .back_to_back_seconds = 1e-6,
+                             .launch_seconds = 2.2e-6,
+                             .launch_latency_seconds = 1.8e-6};
+    trace::Costs slow_costs = costs;
+    slow_costs.back_to_back_seconds *= kFactor, slow_costs.launch_seconds *= kFactor;
+    slow_costs.launch_latency_seconds *= kFactor;
+    const Timeline timeline = trace::timeline(trace, costs), slow_line = trace::timeline(slow, slow_costs);
+    ASSERT_TRUE(timeline.simulated && slow_line.simulated) << ready.name;
+    Change change, slow_change;
+    for (std::uint32_t i = 0; i < trace.ops.size(); ++i) {
+      change.op_ns[i] = trace.ops[i].duration_ns() / 2;
+      slow_change.op_ns[i] = kFactor * change.op_ns[i];
+    }
+    for (std::uint32_t c = 0; c < trace.calls.size(); c += 3) change.no_wait.insert(c);
+    slow_change.no_wait = change.no_wait;
+    change.host_scale = slow_change.host_scale = 0.75;
+    const double saved = trace::what_if(trace, timeline)(change).seconds;
+    EXPECT_NEAR(trace::what_if(slow, slow_line)(slow_change).seconds, kFactor * saved,
+                1e-6 * kFactor * timeline.seconds)
+        << ready.name;
+    EXPECT_GT(saved, 0) << ready.name;
+  }
+}
+
+TEST(Simulation, TheOrderOfRecordsDoesNotMatter) {
+  const GpuTrace trace = pytorch_like_step();
+  GpuTrace shuffled = trace;
+  std::mt19937 random(7);
+  std::shuffle(shuffled.ops.begin(), shuffled.ops.end(), random);
+  std::shuffle(shuffled.calls.begin(), shuffled.calls.end(), random);
+  const Timeline a = trace::timeline(trace), b = trace::timeline(shuffled);
+  EXPECT_EQ(a.seconds, b.seconds);
+  EXPECT_EQ(a.model_error, b.model_error);
+  EXPECT_EQ(a.iterations.begins_ns, b.iterations.begins_ns);
+  EXPECT_EQ(a.gaps.size(), b.gaps.size());
+  EXPECT_EQ(trace::what_if(trace, a)({.host_scale = 0.7}).seconds,
+            trace::what_if(shuffled, b)({.host_scale = 0.7}).seconds);
+}
+
+TEST(Simulation, AnIdleStreamAndAnIdleThreadChangeNothing) {
+  const GpuTrace trace = multi_stream();
+  GpuTrace more = trace;
+  more.streams.push_back({.process = 0, .device = 0, .id = 99, .legacy_default = false, .blocking = true});
+  more.threads.push_back({.process = 0, .tid = 4242, .name = "idle"});
+  const Timeline a = trace::timeline(trace), b = trace::timeline(more);
+  const Change change{.op_ns = {{0, 1}, {5, 1}, {50, 1}}, .host_scale = 0.5};
+  EXPECT_EQ(trace::what_if(trace, a)(change).seconds, trace::what_if(more, b)(change).seconds);
+}
+
+TEST(Simulation, WithoutCallsThereIsNone) {
+  GpuTrace trace = pytorch_like_step();
+  trace.calls.clear();
+  const Timeline timeline = trace::timeline(trace);
+  EXPECT_FALSE(timeline.simulated);
+  EXPECT_NE(timeline.why_not.find("calls"), std::string::npos) << timeline.why_not;
+  EXPECT_FALSE(trace::what_if(trace, timeline));
+  GpuTrace half = pytorch_like_step();
+  std::erase_if(half.calls, [](const GpuTrace::Call& call) { return call.correlation % 2 == 0; });
+  EXPECT_FALSE(trace::timeline(half).simulated);
+}
+
+TEST(Simulation, ADelayThatNothingExplainsIsAModelError) {
+  // A queued kernel that begins a second late for no reason in the trace.
+  TraceBuilder t;
+  t.stream();
+  for (int i = 0; i < 8; ++i) t.launch("k", 132, 256, 100'000);
+  GpuTrace trace = t.trace();
+  for (std::size_t i = 4; i < 8; ++i) {
+    trace.ops[i].begin_ns += 1'000'000'000;
+    trace.ops[i].end_ns += 1'000'000'000;
+  }
+  const Timeline timeline = trace::timeline(trace);
+  EXPECT_FALSE(timeline.simulated);
+  EXPECT_GT(timeline.model_error, 0.9);
+  EXPECT_FALSE(trace::what_if(trace, timeline));
+}
+
+TEST(Simulation, WindowsAreSimulatedOnTheirOwnAndSummed) {
+  TraceBuilder t;
+  for (int window = 0; window < 3; ++window) {
+    t.window_begin();
+    for (int i = 0; i < 4; ++i) t.launch("k", 132, 256, 10'000).device_sync().host_work(100'000);
+    t.window_end();
+    for (int i = 0; i < 40; ++i) t.launch("k", 132, 256, 10'000).device_sync().host_work(100'000);
+  }
+  const GpuTrace trace = t.trace();
+  ASSERT_EQ(trace.ops.size(), 12u);
+  EXPECT_DOUBLE_EQ(saved_ns(trace, {.host_scale = 0.5}), 3 * 3 * 50'000);
+}
+
+TEST(Simulation, TakesTwoHundredThousandOps) {
+  const GpuTrace trace = pytorch_like_step(2'600);
+  ASSERT_GT(trace.ops.size(), 200'000u);
+  const Timeline timeline = trace::timeline(trace);
+  ASSERT_TRUE(timeline.simulated) << timeline.why_not;
+  EXPECT_GT(trace::what_if(trace, timeline)({.host_scale = 0.5}).share, 0.3);
+}
+
+TEST(Simulation, IgnoresNumbersThatAreNotInTheTrace) {
+  const GpuTrace trace = launch_bound(3);
+  EXPECT_EQ(saved_ns(trace, {.op_ns = {{1'000'000, 1}},
+                             .call_ns = {{1'000'000, 1}},
+                             .no_wait = {1'000'000},
+                             .not_launched = {1'000'000},
+                             .gone = {1'000'000},
+                             .own_stream = {},
+                             .host_before_ns = {{1'000'000, 1}}}),
+            0);
+}
+
+}  // namespace
+}  // namespace fulcrum::test
