@@ -27,6 +27,10 @@ struct Facts {
   const GpuTrace::Device* device(int id) const;
 };
 
+/// A range of the trace named "op NAME K=V,..." says what the kernels in it compute and at which sizes, so that rules
+/// can say what other tiles would allow.
+inline constexpr std::string_view kOpRange = "op ";
+
 /// What a rule says: findings; or why it could not look.
 struct Looked {
   std::vector<Finding> findings;

@@ -9,9 +9,6 @@
 
 namespace fulcrum::diagnose {
 
-/// What the range that the kernel began in is called begins so.
-inline constexpr std::string_view kOpRange = "op ";
-
 struct NamedOp {
   std::string name;
   Shape shape;

@@ -124,6 +124,12 @@ std::string waiting_text(const Diagnosis& diagnosis, int width) {
          "\n";
 }
 
+/// Without its arguments; its class and namespace say where it is.
+std::string host_function(const std::string& name) {
+  const std::size_t arguments = name.find('(', 1);
+  return arguments == std::string::npos ? name : name.substr(0, arguments);
+}
+
 std::string busy_line(const TraceFacts& facts) {
   std::string text =
       fmt::format("GPU busy {} of {} (kernels {}, copies {}", percent(facts.busy_share),
@@ -136,7 +142,7 @@ std::string busy_line(const TraceFacts& facts) {
     if (idle.share < 0.01 || causes.size() >= 4) continue;
     std::string cause = fmt::format("{} {}", to_string(idle.cause), percent(idle.share));
     if (!idle.function.empty())
-      cause += fmt::format(" ({} in {} of it)", kernel_name(idle.function, 40), percent(idle.function_share));
+      cause += fmt::format(" ({} of it in {})", percent(idle.function_share), host_function(idle.function));
     causes.push_back(std::move(cause));
   }
   if (!causes.empty()) text += fmt::format("; idle by cause: {}", fmt::join(causes, ", "));
@@ -167,7 +173,7 @@ std::string facts_text(const GpuTrace& trace, const Timeline& timeline, int widt
     cost += fmt::format("; tracing slowed the program by {} (predicted)", percent(facts.overhead_share));
   cost += timeline.simulated
               ? fmt::format("; simulated unchanged the run is off by {}", percent(timeline.model_error))
-              : fmt::format("; no gains: {}", timeline.why_not);
+              : fmt::format("; not simulated: {}", timeline.why_not);
   if (facts.dropped > 0) cost += fmt::format("; {} records lost", human_count(double(facts.dropped)));
   return text + wrap(cost, width, 2) + "\n";
 }
@@ -187,6 +193,21 @@ std::string kernels_text(const GpuTrace& trace, const Timeline& timeline, int to
             "\n";
   }
   return text;
+}
+
+std::string waves_text(double waves) {
+  if (!(waves > 0)) return "-";
+  return waves < 0.01 ? "<0.01" : fmt::format("{:.{}f}", waves, waves < 10 ? 2 : 0);
+}
+
+/// "50 % regs": what fits an SM, and what keeps more from fitting.
+std::string occupancy_text(const LaunchShape& shape) {
+  if (!(shape.occupancy > 0)) return "-";
+  const std::string limiter = shape.limiter == "registers"       ? " regs"
+                              : shape.limiter == "shared memory" ? " smem"
+                              : shape.limiter.empty()            ? ""
+                                                                 : " " + shape.limiter;
+  return percent(shape.occupancy) + (shape.occupancy < 1 ? limiter : "");
 }
 
 }  // namespace
@@ -229,10 +250,9 @@ Table kernel_table(const GpuTrace& trace, const Timeline& timeline, int top, int
                {"5 % to 95 %", Align::right, false, 5},
                {"CTAs", Align::right},
                {"waves", Align::right},
-               {"occupancy", Align::right, false, 1},
-               {"limited by", Align::left, false, 4},
+               {"occupancy", Align::left, false, 1},
                {"DRAM", Align::right, false, 2}});
-  const auto room = static_cast<std::size_t>(std::clamp(width - 66, 22, 60));
+  const auto room = static_cast<std::size_t>(std::clamp(width - 68, 22, 60));
   for (const Timeline::Kernel& kernel : timeline.kernels) {
     if (top-- <= 0) break;
     const LaunchShape& shape = trace.shapes[kernel.shape];
@@ -245,9 +265,8 @@ Table kernel_table(const GpuTrace& trace, const Timeline& timeline, int top, int
          {fmt::format("{} to {}", human_seconds(kernel.low_ns * 1e-9), human_seconds(kernel.high_ns * 1e-9)),
           Tone::dim},
          human_count(shape.blocks()),
-         kernel.waves > 0 ? three_digits(kernel.waves) : "-",
-         shape.occupancy > 0 ? percent(shape.occupancy) : "-",
-         {shape.limiter.empty() ? "-" : shape.limiter, Tone::dim},
+         waves_text(kernel.waves),
+         occupancy_text(shape),
          kernel.dram_share >= 0 ? percent(kernel.dram_share) : "-"});
   }
   return table;

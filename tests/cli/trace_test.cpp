@@ -122,8 +122,8 @@ TEST(Trace, AnswersMistakesWithTheNextStep) {
       {"an empty file", {"trace", put(folder, "empty", "")}, 3, "it is empty"},
       {"a text", {"trace", put(folder, "text", "hello")}, 3, "is no trace"},
       {"a damaged head", {"trace", put(folder, "head", bytes.substr(0, 20))}, 3, "head"},
-      {"a newer version", {"trace", put(folder, "future", future)}, 3, "future"},
-      {"JSON of something else", {"trace", put(folder, "o.json", "{\"a\": 1}")}, 3, "o.json"},
+      {"a newer version", {"trace", put(folder, "future", future)}, 2, "version 99"},
+      {"JSON of something else", {"trace", put(folder, "o.json", "{\"a\": 1}")}, 2, "no GPU work"},
       {"a profile", {"trace", put(folder, "p.json", R"({"schema": "fulcrum.profile/1"})")}, 3, "p.json"},
       {"an nsys report", {"trace", put(folder, "x.nsys-rep", "abc")}, 3, "Nsight Systems"},
       {"an unknown format", {"trace", good, "--format", "svg"}, 2, "svg"},
@@ -147,7 +147,7 @@ TEST(Trace, ReadsAFileThatWasCutOff) {
   const Outcome outcome =
       fulcrum({"trace", put(folder, "cut.ftrace", bytes.substr(0, bytes.size() * 9 / 10))});
   EXPECT_TRUE(outcome.code == 0 || outcome.code == 3) << outcome.error;
-  if (outcome.code == 0) EXPECT_TRUE(has(outcome.output, "cut off")) << outcome.output;
+  EXPECT_TRUE(has(outcome.code == 0 ? outcome.output : outcome.error, "cut off")) << outcome.output;
 }
 
 TEST(Trace, SaysWhenAProgramUsesNoGpuAndLeavesItAlone) {

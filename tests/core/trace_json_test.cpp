@@ -55,7 +55,7 @@ TEST(TraceJson, NumbersThatNameNothingAreRefused) {
     EXPECT_NE(trace.error().message.find(words), std::string::npos) << trace.error().message;
   };
   refused("ops[0].stream is 99", [](Json& j) { j["ops"]["stream"][0] = 99u; });
-  refused("ops[1].shape is 99", [](Json& j) { j["ops"]["shape"][1] = 99u; });
+  refused("ops[0].shape is 99", [](Json& j) { j["ops"]["shape"][0] = 99u; });
   refused("calls[0].thread is 99", [](Json& j) { j["calls"]["thread"][0] = 99u; });
   refused("calls[0].stream is 99", [](Json& j) { j["calls"]["stream"][0] = 99u; });
   refused("streams[0].process is 99", [](Json& j) { j["streams"][0]["process"] = 99u; });

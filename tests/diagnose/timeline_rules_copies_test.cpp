@@ -93,7 +93,7 @@ GpuTrace table_again(std::int64_t host_ns, bool hashed, bool changes,
                      MemoryKind memory = MemoryKind::pinned) {
   TraceBuilder t;
   t.alloc(1 << 20);
-  for (std::uint64_t i = 0; i < 50; ++i) {
+  for (std::uint64_t i = 0; i < 500; ++i) {
     t.host_work(host_ns);
     t.addresses(0x1000, 0x2000, hashed ? (changes ? i + 1 : 7) : 0).copy_h2d(16 * kMegabyte, memory);
     t.launch("look_up(float*)", kFull, 256, 100'000);

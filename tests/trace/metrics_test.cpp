@@ -6,6 +6,7 @@
 #include "trace/inject/metrics.h"
 
 #include "trace/inject/pm_clock.h"
+#include "trace/inject/pm_stride.h"
 
 #if defined(FULCRUM_CUPTI_LIBRARY) && __has_include(<cupti_pmsampling.h>)
 #include "trace/inject/pm_session.h"
@@ -78,6 +79,17 @@ TEST(PmClock, that_nobody_knows_is_shifted_once_and_kept) {
   later.monotonic_ns += 40'000'000;  // the next portion was read late
   clock.update(20'123'000, later, 4'000'000'000);
   EXPECT_EQ(clock.convert(20'123'000), kNow.monotonic_ns + 20'000'000);
+}
+
+TEST(PmStride, leaves_half_a_core_and_never_nothing) {
+  // 1000 samples in 50 ms: decoding took 10 ms, 250 values 15 ms. 15 ms are left for values, so one in four stays.
+  EXPECT_EQ(next_stride({0.05, 0.010, 0.015, 1000, 250}, 4), 4U);
+  // A cheap machine takes all of them, a dear one few; decoding alone beyond the half leaves a twentieth.
+  EXPECT_EQ(next_stride({0.05, 0.001, 0.001, 1000, 250}, 4), 1U);
+  EXPECT_EQ(next_stride({0.05, 0.040, 0.015, 1000, 250}, 4), 24U);
+  EXPECT_EQ(next_stride({0.05, 0.040, 1.000, 1000, 10}, 4), 64U);
+  // Nothing was evaluated: nothing is known.
+  EXPECT_EQ(next_stride({0.05, 0.010, 0, 3, 0}, 7), 7U);
 }
 
 #if FULCRUM_WITH_CUPTI

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "cli/bench/diagnose.h"
 #include "cli/bench/output.h"
 #include "cli/bench/plan.h"
 #include "cli/bench/regimes.h"
@@ -46,6 +47,7 @@ class KernelRun {
     const double begin = now_seconds();
     // An error here is one of the record (a full disk): what was measured is still shown.
     const Status recorded = run_groups();
+    if (options_.has("diagnose") && !interrupted()) diagnosed_ = diagnose_kernels(plan_, config_, context_);
     context_.progress("");
     FULCRUM_CHECK(show(document_, presentation(), context_));
     FULCRUM_CHECK(recorded);
@@ -60,6 +62,14 @@ class KernelRun {
 
  private:
   Presentation presentation() const {
+    Presentation result = measured_rows();
+    if (!diagnosed_) return result;
+    result.below_the_table += (result.below_the_table.empty() ? "" : "\n") + diagnosed_->text;
+    result.more["diagnosis"] = diagnosed_->json;
+    return result;
+  }
+
+  Presentation measured_rows() const {
     Presentation result{.format = format_, .record = journal_.path()};
     const bool scaling = options_.has("scaling");
     std::vector<SuiteResult> results;
@@ -289,6 +299,7 @@ class KernelRun {
   measure::Config config_;
   report::BenchDocument document_;
   std::vector<const Group*> result_groups_;  // one for each of the document's results
+  std::optional<KernelDiagnoses> diagnosed_;
   std::size_t done_ = 0;
 };
 
@@ -300,6 +311,11 @@ Result<Exit> bench_kernels(Request request, Context& context) {
                                                     [](const Group& g) { return any_gpu(g.kernels); })) {
     return Error{Code::usage, "--ledger splits a GPU call into its phases, and no GPU kernel is chosen",
                  "a call on the CPU has no such phases: leave --ledger away, or add --backend cuda"};
+  }
+  if (request.options.has("diagnose") && std::none_of(plan.groups.begin(), plan.groups.end(),
+                                                      [](const Group& g) { return any_gpu(g.kernels); })) {
+    return Error{Code::usage, "--diagnose looks at how GPU kernels are launched, and no GPU kernel is chosen",
+                 "leave --diagnose away, or add --backend cuda"};
   }
   if (!request.resumed) {
     FULCRUM_TRY(Journal created, Journal::create(request.options, context));

@@ -23,8 +23,9 @@ Names names() {
 }
 
 // Options that mean something for only one of the two things bench measures.
-constexpr std::string_view kForOps[] = {"shape", "backend",   "variant", "regime",  "path",  "cache", "vs",
-                                        "suite", "processes", "ledger",  "scaling", "input", "row"};
+constexpr std::string_view kForOps[] = {"shape",   "backend", "variant", "regime",    "path",
+                                        "cache",   "vs",      "suite",   "processes", "ledger",
+                                        "scaling", "input",   "row",     "diagnose"};
 constexpr std::string_view kForCommands[] = {"warmup", "prepare", "parameter-scan", "ignore-failure"};
 
 Status check_combination(const Options& options) {
@@ -197,6 +198,11 @@ Command bench() {
            {.name = "ledger",
             .help = "split GPU calls into their phases: bare and traced processes in turn, both times shown",
             .kind = Kind::flag},
+           {.name = "diagnose",
+            .help =
+                "look at how the GPU kernels of each row are launched: blocks against SMs, waves, occupancy, "
+                "spills, and what other tiles would allow (docs/rules.md)",
+            .kind = Kind::flag},
            {.name = "scaling",
             .help = "measure all standard sizes (or every --shape, or the sweeps of a suite) and fit how "
                     "time grows",
@@ -257,6 +263,8 @@ Command bench() {
                     "how time grows with size, data in cache and not"},
                    {"fulcrum bench vec_add --regime roundtrip,reuse=16 --ledger",
                     "GPU and CPU side by side, and where the time of the GPU's calls goes"},
+                   {"fulcrum bench attention --shape B=1,H=1,Sq=128,Skv=128,D=64 --backend cuda --diagnose",
+                    "does its grid fill the GPU, and what would"},
                    {"fulcrum bench sigmoid --shape n=100000 --vs peers",
                     "our best against Eigen, oneDNN and whatever else has the op"},
                    {"fulcrum bench --suite production", "a suite: flags, targets, claims, and what to do"},

@@ -46,12 +46,20 @@ double Event::number(std::string_view key, double otherwise) const {
 }
 
 std::int64_t Event::whole(std::string_view key, std::int64_t otherwise) const {
+  constexpr std::int64_t kMost = std::int64_t{1} << 62;
+  if (const Value* value = find(key)) {
+    std::int64_t exact = 0;
+    const char* end = value->text.data() + value->text.size();
+    const auto [at, error] = std::from_chars(value->text.data(), end, exact);
+    if (error == std::errc{} && at == end) return exact > -kMost && exact < kMost ? exact : otherwise;
+  }
   const double value = number(key, std::nan(""));
   return std::abs(value) < 9e15 ? std::llround(value) : otherwise;
 }
 
 std::optional<std::int64_t> Event::nanoseconds(std::string_view key) const {
-  constexpr std::int64_t kMost = std::int64_t{1} << 60;
+  // Sums of two of them fit.
+  constexpr std::int64_t kMost = (std::int64_t{1} << 62) - 1;
   const Value* value = find(key);
   if (!value) return std::nullopt;
   const std::string_view text = value->text;

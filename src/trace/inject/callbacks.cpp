@@ -169,13 +169,13 @@ void on_api(Session& s, bool is_runtime, const Api& api, const CUpti_CallbackDat
     if (is_runtime) thread->in_runtime = true;
     if (api.call == Call::launch || api.call == Call::graph_launch) thread->count_launch();
     if (api.managed) s.enable_managed();
-    *data.correlationData = s.is_in_window() ? std::uint64_t(now_ns()) : 0;
+    if (s.is_in_window()) thread->begin_call(data.correlationId, now_ns());
     return;
   }
   if (is_runtime) thread->in_runtime = false;
-  if (*data.correlationData == 0) return;
   SeenCall seen{};
-  seen.begin_ns = std::int64_t(*data.correlationData);
+  seen.begin_ns = thread->end_call(data.correlationId);
+  if (seen.begin_ns == 0) return;
   seen.end_ns = now_ns();
   seen.correlation = data.correlationId;
   seen.context = data.contextUid;
@@ -214,9 +214,22 @@ void enable_domain(Session& s, CUpti_CallbackDomain domain, Api (&apis)[kMostFun
   }
 }
 
+void switch_domain(Session& s, CUpti_CallbackDomain domain, const Api (&apis)[kMostFunctions], bool on) {
+  for (std::uint32_t id = 1; id < kMostFunctions; ++id) {
+    const Api& api = apis[id];
+    const bool is_launch = api.call == Call::launch || api.call == Call::graph_launch;
+    if (!api.wanted || api.managed || (is_launch && !s.config.has_part("silent-off"))) continue;
+    s.cupti.cuptiEnableCallback(on ? 1 : 0, s.subscriber, domain, id);
+  }
+}
+
 }  // namespace
 
-void forget_events() noexcept { events().forget(); }
+void switch_callbacks(Session& s, bool on) noexcept {
+  if (on) events().forget();
+  switch_domain(s, CUPTI_CB_DOMAIN_RUNTIME_API, runtime_apis, on);
+  switch_domain(s, CUPTI_CB_DOMAIN_DRIVER_API, driver_apis, on);
+}
 
 void enable_callbacks(Session& s) noexcept {
   events();
@@ -225,7 +238,8 @@ void enable_callbacks(Session& s) noexcept {
     s.cupti.cuptiEnableCallback(1, s.subscriber, CUPTI_CB_DOMAIN_RESOURCE, id);
   if (s.config.has_part("no-calls")) return;
   const bool launches_too = !s.config.has_part("launches-by-activity") && !s.config.has_part("no-launches");
-  if (!s.config.has_part("driver-layer"))
+  // Every call of the runtime comes by the driver, and looking at both would cost twice.
+  if (s.config.has_part("runtime-layer") || s.config.has_part("both-layers"))
     enable_domain(s, CUPTI_CB_DOMAIN_RUNTIME_API, runtime_apis, launches_too);
   if (!s.config.has_part("runtime-layer"))
     enable_domain(s, CUPTI_CB_DOMAIN_DRIVER_API, driver_apis, launches_too);

@@ -64,6 +64,18 @@ class ThreadCalls {
   std::int64_t launches() const { return launches_.load(std::memory_order_relaxed); }
   std::int64_t lost() const { return lost_.load(std::memory_order_relaxed); }
 
+  // Calls that have begun and not ended. A window may open or close inside one, so begin and end are matched.
+  void begin_call(std::uint32_t correlation, std::int64_t now_ns) {
+    if (open_count_ == kMostOpen) open_count_ = 0;
+    open_[open_count_++] = {now_ns, correlation};
+  }
+  /// When it began; 0: that was not seen.
+  std::int64_t end_call(std::uint32_t correlation) {
+    while (open_count_ > 0)
+      if (open_[--open_count_].correlation == correlation) return open_[open_count_].begin_ns;
+    return 0;
+  }
+
   const pid_t tid;
   bool in_runtime = false;  // of the thread alone: inside a call of the runtime that is looked at
   // The stream that was asked for last, so that CUPTI is not asked again.
@@ -73,6 +85,13 @@ class ThreadCalls {
   std::uint32_t known_generation = 0, known_id = 0;
 
  private:
+  struct OpenCall {
+    std::int64_t begin_ns;
+    std::uint32_t correlation;
+  };
+  static constexpr int kMostOpen = 8;
+  OpenCall open_[kMostOpen] = {};
+  int open_count_ = 0;
   std::unique_ptr<SeenCall[]> ring_;
   alignas(64) std::atomic<std::uint32_t> head_{0};
   std::atomic<std::int64_t> launches_{0}, lost_{0};

@@ -38,8 +38,11 @@ bool Governor::tick(std::int64_t now_ns, double spent_ns, std::int64_t records) 
   last_spent_ns_ = spent_ns;
   balance_ns_ = std::min(balance_ns_ + limits_.budget_share * passed_ns - spent_now_ns, kMostCreditNs);
   if (tracing_) {
-    traced_ns_ += passed_ns;
-    traced_spent_ns_ += spent_now_ns;
+    // Only while it works: a share of an import of two seconds says nothing.
+    if (records > last_records_) {
+      traced_ns_ += passed_ns;
+      traced_spent_ns_ += spent_now_ns;
+    }
     window_records_ += records - last_records_;
   }
   last_records_ = records;

@@ -142,6 +142,9 @@ bool Recorder::stamps_are_good(std::uint64_t begin, std::uint64_t end) {
 
 void Recorder::parse(const CUpti_ActivityKernel9& launch) {
   if (!stamps_are_good(launch.start, launch.end)) return;
+  if (first_grid_ == 0) first_grid_ = launch.gridId, first_correlation_ = launch.correlationId;
+  last_grid_ = std::max(last_grid_, launch.gridId);
+  last_correlation_ = std::max(last_correlation_, std::int64_t{launch.correlationId});
   const std::uint32_t shape_id = shape(launch);
   const std::uint32_t stream_id = stream(launch.contextId, launch.streamId, launch.deviceId);
   const auto duration = std::int64_t(launch.end - launch.start);

@@ -34,6 +34,7 @@ class Recorder {
   /// What was lost since the last call. `lost_calls` counts from the start.
   void write_drops(std::int64_t lost_calls);
 
+  bool notes_ids = false;                    // for a measurement: which numbers kernels have in a window
   std::int64_t ops() const { return ops_; }  // kernels, copies and memsets seen
   std::int64_t calls() const { return calls_; }
 
@@ -91,6 +92,7 @@ class Recorder {
 
   Writer& writer_;
   const Cupti& cupti_;
+  std::int64_t first_grid_ = 0, last_grid_ = 0, first_correlation_ = 0, last_correlation_ = 0;
   bool keep_ = true, layout_is_wrong_ = false;
   std::int64_t ops_ = 0, calls_ = 0, zero_stamps_ = 0, dropped_ = 0;
   std::int64_t written_dropped_ = 0, written_lost_calls_ = 0, written_zero_stamps_ = 0;

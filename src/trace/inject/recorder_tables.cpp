@@ -189,6 +189,14 @@ void Recorder::write() {
 }
 
 void Recorder::write_totals(double weight) {
+  if (notes_ids) {
+    char text[160];
+    std::snprintf(text, sizeof text, "%lld grids %lld-%lld calls %lld-%lld weight %.4f", (long long)ops_,
+                  (long long)first_grid_, (long long)last_grid_, (long long)first_correlation_,
+                  (long long)last_correlation_, weight);
+    writer_.property("ids", text);
+    first_grid_ = 0;
+  }
   std::vector<file::Total> totals;
   totals.reserve(sums_.size());
   for (const auto& [key, sum] : sums_) {

@@ -146,6 +146,7 @@ void Session::start() noexcept {
 
   try {
     recorder_ = std::make_unique<Recorder>(writer, cupti);
+    recorder_->notes_ids = config.has_part("ids");
     Governor::Limits limits;
     limits.budget_share = config.budget_share;
     limits.full = config.full;
@@ -201,10 +202,8 @@ void Session::set_window(bool on) noexcept {
   if (!on) in_window_ = false;
   for (const CUpti_ActivityKind kind : kInWindows)
     if (enabled_[kind]) on ? cupti.cuptiActivityEnable(kind) : cupti.cuptiActivityDisable(kind);
-  if (on) {
-    forget_events();
-    in_window_ = true;
-  }
+  switch_callbacks(*this, on);
+  if (on) in_window_ = true;
   ++toggles_;
   toggle_ns_ += now_ns() - begin_ns;
 }

@@ -82,16 +82,16 @@ void Session::note_window(std::int64_t now) noexcept {
 
 void Session::govern() noexcept {
   const std::int64_t now = now_ns();
-  const bool was_tracing = governor_->tracing(), was_keeping = governor_->keeping();
-  const bool traces = config.has_part("off") ? now < first_begin_ns_ + kFlushNs
-                                             : governor_->tick(now, spent_ns(), seen_ops_ + seen_calls_);
+  const bool was_keeping = governor_->keeping();
+  bool traces = governor_->tick(now, spent_ns(), seen_ops_ + seen_calls_);
+  if (config.has_part("off")) traces = now < first_begin_ns_ + kFlushNs;
+  if (config.has_part("alternate")) traces = (now - first_begin_ns_) / 200'000'000 % 2 == 0;
   const bool keeps = governor_->keep(now, writer.bytes());
   const bool is_tracing = in_window_;
   if (traces == is_tracing && keeps == was_keeping) {
     if (has_windows_ && span_begin_ns_ != 0 && now - span_begin_ns_ >= kSpanNs) note_window(now);
     return;
   }
-  (void)was_tracing;
   if (is_tracing && !traces) {
     const std::int64_t launches = rings.launches();
     window_launches_ = launches - window_launches_begin_;

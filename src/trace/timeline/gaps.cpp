@@ -89,9 +89,9 @@ class GapReader {
   void explain_host(Timeline::Gap& gap, std::uint32_t last) const {
     const GpuTrace::Call& launching = joined_.trace.calls[last];
     const auto& list = joined_.thread_calls[launching.thread];
-    auto at = std::upper_bound(
-        list.begin(), list.end(), gap.begin_ns,
-        [&](std::int64_t t, std::uint32_t c) { return t < joined_.trace.calls[c].begin_ns; });
+    auto at = std::upper_bound(list.begin(), list.end(), gap.begin_ns, [&](std::int64_t t, std::uint32_t c) {
+      return t < joined_.trace.calls[c].begin_ns;
+    });
     if (at != list.begin()) --at;  // the one that the thread was in when the gap began
     Weights weights;
     std::int64_t in_calls = 0, longest = 0;

@@ -199,8 +199,10 @@ bool from_sequence(const Joined& joined, Timeline::Iterations& result) {
   const Candidate* best = best_of(candidates);
   if (!best) return false;
   std::uint32_t kernels = 0;
-  const auto middle = best->at[best->at.size() / 2 - 1];
-  for (auto i = middle; i < best->at[best->at.size() / 2]; ++i) kernels += launches[i].kernels;
+  for (std::size_t k = 1; k < best->at.size() && !kernels; ++k) {
+    if (best->at[k] - best->at[k - 1] != best->length) continue;
+    for (auto i = best->at[k - 1]; i < best->at[k]; ++i) kernels += launches[i].kernels;
+  }
   for (const auto at : best->at) {
     const auto begin = launches[at].begin_ns;
     result.begins_ns.push_back(result.begins_ns.empty() ? begin : std::max(begin, result.begins_ns.back()));

@@ -33,17 +33,26 @@ bool has_any(const std::string& name, const std::array<std::string_view, N>& par
                      [&](std::string_view part) { return name.find(part) != std::string::npos; });
 }
 
+/// The part stands at the beginning of a word: "ampere_sgemm" has "sgemm", "cublasGemm" has not.
+bool has_word(const std::string& name, std::string_view part) {
+  for (auto at = name.find(part); at != std::string::npos; at = name.find(part, at + 1)) {
+    if (at == 0 || name[at - 1] < 'a' || name[at - 1] > 'z') return true;
+  }
+  return false;
+}
+
 bool tensor_name(const std::string& name) {
   static constexpr std::array<std::string_view, 15> kParts{
       "wgmma",    "hmma",  "imma",  "qmma",   "cutlass", "xmma",          "flash",     "fmha",
       "tensorop", "nvjet", "s1688", "s16816", "mma_",    "implicit_gemm", "cudnn::cnn"};
-  if (has_any(name, kParts)) return true;
-  // Plain sgemm and dgemm do not use tensor cores; other library GEMMs do.
-  const bool gemm = name.find("gemm") != std::string::npos;
-  const bool plain = name.find("sgemm") != std::string::npos || name.find("dgemm") != std::string::npos ||
-                     name.find("gemmsn") != std::string::npos || name.find("gemv") != std::string::npos;
-  static constexpr std::array<std::string_view, 6> kTypes{"tf32", "bf16", "f16", "fp16", "half", "e4m3"};
-  return gemm && !plain && has_any(name, kTypes);
+  static constexpr std::array<std::string_view, 7> kTypes{"tf32", "bf16", "f16",  "fp16",
+                                                          "half", "e4m3", "s1688"};
+  // Plain single and double precision runs on the ordinary units, whichever library it is from.
+  const bool plain = has_word(name, "sgemm") || has_word(name, "dgemm") || has_word(name, "gemmsn") ||
+                     has_word(name, "gemv") || name.find("simt") != std::string::npos ||
+                     name.find("f32f32_f32f32") != std::string::npos;
+  if (plain) return name.find("tf32") != std::string::npos || name.find("tensorop") != std::string::npos;
+  return has_any(name, kParts) || (name.find("gemm") != std::string::npos && has_any(name, kTypes));
 }
 
 /// One grid that fills the device and loops inside: blocks a multiple of what fits, or one block an SM where more

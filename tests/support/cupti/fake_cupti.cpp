@@ -117,9 +117,14 @@ constexpr Named kNames[] = {
     {CUPTI_CB_DOMAIN_RUNTIME_API, 131, "cudaStreamSynchronize_v3020"},
     {CUPTI_CB_DOMAIN_RUNTIME_API, 10, "cudaGetLastError_v3020"},
     {CUPTI_CB_DOMAIN_DRIVER_API, 307, "cuLaunchKernel"},
+    {CUPTI_CB_DOMAIN_DRIVER_API, 243, "cuMemAlloc_v2"},
+    {CUPTI_CB_DOMAIN_DRIVER_API, 277, "cuMemcpyHtoDAsync_v2"},
+    {CUPTI_CB_DOMAIN_DRIVER_API, 119, "cuEventRecord"},
+    {CUPTI_CB_DOMAIN_DRIVER_API, 295, "cuStreamWaitEvent"},
+    {CUPTI_CB_DOMAIN_DRIVER_API, 126, "cuStreamSynchronize"},
 };
 
-// One call as the program makes it; `inner` is the driver's, which the runtime calls.
+// One call of one layer.
 template <typename Body>
 void api(CUpti_CallbackDomain domain, std::uint32_t id, const void* parameters, std::uint32_t number,
          Body body) {
@@ -137,6 +142,14 @@ void api(CUpti_CallbackDomain domain, std::uint32_t id, const void* parameters, 
   body();
   data.callbackSite = CUPTI_API_EXIT;
   if (is_on) subscriber(subscriber_data, domain, id, &data);
+}
+
+// One call as the program makes it: the runtime calls the driver.
+template <typename Body>
+void both(std::uint32_t runtime_id, const void* runtime_parameters, std::uint32_t driver_id,
+          const void* parameters, std::uint32_t number, Body body) {
+  api(CUPTI_CB_DOMAIN_RUNTIME_API, runtime_id, runtime_parameters, number,
+      [&] { api(CUPTI_CB_DOMAIN_DRIVER_API, driver_id, parameters, number, body); });
 }
 
 void describe_device() {
@@ -265,38 +278,39 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, std::uint32_t, std::siz
 
 void fake_launch(const char* name, std::uint32_t grid, std::uint32_t block) {
   const std::uint32_t number = ++correlation;
-  std::uint64_t parameters[8] = {};
-  api(CUPTI_CB_DOMAIN_RUNTIME_API, 211, parameters, number, [&] {
-    api(CUPTI_CB_DOMAIN_DRIVER_API, 307, parameters, number, [&] {
-      CUpti_ActivityKernel10 kernel{};
-      kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-      const bool has_no_stamps = asked("zero") && ++launches % 10 == 0;
-      kernel.start = has_no_stamps ? 0 : now();
-      kernel.end = has_no_stamps ? 0 : kernel.start + 1000;
-      kernel.contextId = 1;
-      kernel.streamId = 7;
-      kernel.gridX = std::int32_t(grid);
-      kernel.gridY = kernel.gridZ = 1;
-      kernel.blockX = std::int32_t(block);
-      kernel.blockY = kernel.blockZ = 1;
-      kernel.registersPerThread = 64;
-      kernel.correlationId = number;
-      kernel.name = name;
-      if (asked("drops") && number % 100 == 0) {
-        const Lock lock;
-        ++dropped;
-      } else {
-        put(kernel);
-      }
-    });
+  const std::uint64_t parameters[8] = {};
+  both(211, parameters, 307, parameters, number, [&] {
+    CUpti_ActivityKernel10 kernel{};
+    kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    const bool has_no_stamps = asked("zero") && ++launches % 10 == 0;
+    kernel.start = has_no_stamps ? 0 : now();
+    kernel.end = has_no_stamps ? 0 : kernel.start + 1000;
+    kernel.contextId = 1;
+    kernel.streamId = 7;
+    kernel.gridX = std::int32_t(grid);
+    kernel.gridY = kernel.gridZ = 1;
+    kernel.blockX = std::int32_t(block);
+    kernel.blockY = kernel.blockZ = 1;
+    kernel.registersPerThread = 64;
+    kernel.correlationId = number;
+    kernel.gridId = number;
+    kernel.name = name;
+    if (asked("drops") && number % 100 == 0) {
+      const Lock lock;
+      ++dropped;
+    } else {
+      put(kernel);
+    }
   });
 }
 
 void fake_copy(void* to, const void* from, std::uint64_t bytes) {
   const std::uint32_t number = ++correlation;
-  const std::uint64_t parameters[8] = {reinterpret_cast<std::uintptr_t>(to),
-                                       reinterpret_cast<std::uintptr_t>(from), bytes, 1, 13};
-  api(CUPTI_CB_DOMAIN_RUNTIME_API, 41, parameters, number, [&] {
+  const auto to_word = reinterpret_cast<std::uintptr_t>(to),
+             from_word = reinterpret_cast<std::uintptr_t>(from);
+  const std::uint64_t runtime[8] = {to_word, from_word, bytes, 1, 13},
+                      driver[8] = {to_word, from_word, bytes, 13};
+  both(41, runtime, 277, driver, number, [&] {
     CUpti_ActivityMemcpy6 copy{};
     copy.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
     copy.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_HTOD;
@@ -316,22 +330,22 @@ void fake_copy(void* to, const void* from, std::uint64_t bytes) {
 void fake_alloc(std::uint64_t bytes, std::uint64_t address) {
   std::uint64_t made = 0;
   const std::uint64_t parameters[8] = {reinterpret_cast<std::uintptr_t>(&made), bytes};
-  api(CUPTI_CB_DOMAIN_RUNTIME_API, 20, parameters, ++correlation, [&] { made = address; });
+  both(20, parameters, 243, parameters, ++correlation, [&] { made = address; });
 }
 
 void fake_event_record(std::uint64_t event, std::uint64_t stream) {
   const std::uint64_t parameters[8] = {event, stream};
-  api(CUPTI_CB_DOMAIN_RUNTIME_API, 135, parameters, ++correlation, [] {});
+  both(135, parameters, 119, parameters, ++correlation, [] {});
 }
 
 void fake_stream_wait(std::uint64_t event, std::uint64_t stream) {
   const std::uint64_t parameters[8] = {stream, event};
-  api(CUPTI_CB_DOMAIN_RUNTIME_API, 147, parameters, ++correlation, [] {});
+  both(147, parameters, 295, parameters, ++correlation, [] {});
 }
 
 void fake_stream_sync(std::uint64_t stream) {
   const std::uint64_t parameters[8] = {stream};
-  api(CUPTI_CB_DOMAIN_RUNTIME_API, 131, parameters, ++correlation, [] {});
+  both(131, parameters, 126, parameters, ++correlation, [] {});
 }
 
 int fake_foreign_calls() { return foreign_calls; }
