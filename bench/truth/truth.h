@@ -103,11 +103,14 @@ int run(int argc, char** argv) {
   Program program(mode == "fixed");
   CUDA_OK(cudaDeviceSynchronize());
 
-  // The warm-up loads code, raises clocks and says how many iterations make a block of about 40 ms.
+  // The warm-up loads code, raises clocks and says how many iterations make a block of about 40 ms. It waits for the
+  // device ever more rarely, or it would be a defect of its own.
   std::int64_t number = 1, iterations = 0;
   const double begin = now_seconds();
-  while (now_seconds() - begin < std::min(0.2, seconds / 3) || iterations < 3) {
-    for (int i = 0; i < 3; ++i, ++iterations) program.iteration(number++);
+  for (std::int64_t count = 3; now_seconds() - begin < std::min(0.2, seconds / 3) || iterations < 3;
+       count *= 4) {
+    for (std::int64_t i = 0; i < count && (i < 3 || now_seconds() - begin < 0.3); ++i, ++iterations)
+      program.iteration(number++);
     CUDA_OK(cudaDeviceSynchronize());
   }
   const double each = (now_seconds() - begin) / static_cast<double>(iterations);

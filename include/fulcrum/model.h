@@ -314,7 +314,9 @@ struct UnknownCode {
   double vector_bits = 32;                // mean width of its floating-point work
   double threads = 1;                     // inside at once
   std::string access;                     // "streaming", "strided", "gather", "none"
-  double touched_bytes = 0;               // that would travel once each way; 0: not known
+  double touched_bytes = 0;               // that would travel at most; 0: not known
+  double least_bytes = 0;                 // and at least; 0: as many
+  double written_share = 1;               // of touched_bytes that travels back
 };
 struct Bounds {
   Prediction now, cpu, gpu;  // whole run; cpu and gpu of grade C

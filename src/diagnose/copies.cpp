@@ -101,6 +101,8 @@ std::vector<Batch> small_batches(const Facts& facts, const Joined& joined) {
 }
 
 Repeats repeated_uploads(const Facts& facts, const Joined& joined) {
+  std::set<std::uint32_t> batched;
+  for (const Batch& batch : small_batches(facts, joined)) batched.insert(batch.ops.begin(), batch.ops.end());
   // What each place on the device was last filled from.
   struct Last {
     std::uint64_t from = 0, hash = 0;
@@ -129,7 +131,7 @@ Repeats repeated_uploads(const Facts& facts, const Joined& joined) {
     hashed.addresses_seen = guessed.addresses_seen = true;
     Last& last = places[{process, op.to_address}];
     const bool same_place = last.op >= 0 && last.from == op.from_address && last.bytes == op.bytes;
-    if (is_steady(facts, op.begin_ns) && last.op >= 0) {
+    if (is_steady(facts, op.begin_ns) && last.op >= 0 && batched.count(i) == 0) {
       if (op.content_hash != 0 && last.hash != 0) {
         if (last.hash == op.content_hash && last.bytes == op.bytes) add(hashed, i, op);
       } else if (same_place && !had_time_to_write(joined, joined.call_of_op[std::size_t(last.op)],

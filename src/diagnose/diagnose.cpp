@@ -15,6 +15,9 @@ namespace fulcrum::diagnose {
 namespace {
 
 constexpr std::string_view kParallelism = "small_grid";
+// Simulating durations knows nothing of caches, clocks and the time between two ops, which a change moves too.
+constexpr double kMargin = 0.03;
+constexpr double kMostSaved = 0.99;
 constexpr std::string_view kCompare = "fulcrum trace --diff BEFORE AFTER";
 
 // The same rule about the same subject twice is one finding: the larger.
@@ -33,13 +36,19 @@ void keep_one_each(std::vector<Finding>& findings) {
   findings = std::move(kept);
 }
 
+bool about_the_same(const Finding& parallelism, const Finding& other) {
+  if (parallelism.subject == other.subject) return true;
+  return std::any_of(other.ops.begin(), other.ops.end(),
+                     [&](std::uint32_t op) { return parallelism.change.op_ns.count(op) > 0; });
+}
+
 // While a kernel leaves SMs idle, what else is wrong with it waits, and its line says how much.
 void block(std::vector<Finding>& findings) {
   for (Finding& first : findings) {
     if (first.id != kParallelism) continue;
     int waiting = 0;
     for (Finding& other : findings) {
-      if (!waits_for_parallelism(other.id) || other.subject != first.subject) continue;
+      if (!waits_for_parallelism(other.id) || !about_the_same(first, other)) continue;
       other.blocked_by = first.id;
       ++waiting;
     }
@@ -80,6 +89,9 @@ Diagnosis diagnose(const Facts& facts) {
     for (Finding& finding : looked.findings) {
       if (!worth_showing(facts, finding)) continue;
       finding.id = std::string(rule.id);
+      if (finding.grade != Evidence::measured) {
+        finding.saved_high = std::min(kMostSaved, (1 + kMargin) * finding.saved_high);
+      }
       finding.severity = severity_of(facts, finding);
       if (finding.verify.empty() && finding.severity != Severity::info) finding.verify = kCompare;
       all.push_back(std::move(finding));

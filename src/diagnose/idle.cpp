@@ -57,11 +57,11 @@ std::int64_t blamed(const Facts& facts, const Joined& joined, const Timeline::Ga
 bool is_copy(CallKind kind) { return kind == CallKind::copy; }
 
 // A short gap after which came what a graph could hold: launched alone, with no work of the program before it.
-bool is_dispatch(const Facts& facts, const Joined& joined, const Timeline::Gap& gap) {
+bool is_dispatch(const Facts& facts, const Joined& joined, const Timeline::Gap& gap, std::int64_t limit_ns) {
   const auto& ops = facts.trace.ops;
   if (gap.after >= ops.size() || ops[gap.after].graph != 0) return false;
   const std::int64_t call = joined.call_of_op[gap.after];
-  if (call < 0 || gap.end_ns - gap.begin_ns >= kDispatchNs) return false;
+  if (call < 0 || gap.end_ns - gap.begin_ns >= limit_ns) return false;
   const GpuTrace::Op& op = ops[gap.after];
   if (op.kind == GpuOpKind::copy) {
     return op.async && op.from != MemoryKind::pageable && op.to != MemoryKind::pageable;
@@ -79,7 +79,7 @@ bool arrived_late(const Facts& facts, const Joined& joined, const Timeline::Gap&
 }
 
 Idle owned(const Facts& facts, const Joined& joined, const Timeline::Gap& gap,
-           const std::vector<const GpuTrace::Fault*>& faults) {
+           const std::vector<const GpuTrace::Fault*>& faults, std::int64_t limit_ns) {
   Idle idle{.gap = &gap};
   const auto length = gap.end_ns - gap.begin_ns;
   const auto moving = faults.empty() ? 0 : moved_ns(faults, gap.begin_ns, gap.end_ns);
@@ -90,12 +90,12 @@ Idle owned(const Facts& facts, const Joined& joined, const Timeline::Gap& gap,
   }
   switch (gap.cause) {
     case GapCause::launch:
-      idle.owner = is_dispatch(facts, joined, gap) ? Owner::launch : Owner::nobody;
+      idle.owner = is_dispatch(facts, joined, gap, limit_ns) ? Owner::launch : Owner::nobody;
       break;
     case GapCause::host:
-      idle.owner = is_dispatch(facts, joined, gap) ? Owner::launch
-                   : length >= kDispatchNs         ? Owner::host
-                                                   : Owner::nobody;
+      idle.owner = is_dispatch(facts, joined, gap, limit_ns) ? Owner::launch
+                   : length >= limit_ns                      ? Owner::host
+                                                             : Owner::nobody;
       break;
     case GapCause::sync:
       idle.owner = Owner::sync;
@@ -114,7 +114,8 @@ Idle owned(const Facts& facts, const Joined& joined, const Timeline::Gap& gap,
       idle.call = blamed(facts, joined, gap, is_copy);
       break;
     case GapCause::queue:
-      if (arrived_late(facts, joined, gap) && is_dispatch(facts, joined, gap)) idle.owner = Owner::launch;
+      if (arrived_late(facts, joined, gap) && is_dispatch(facts, joined, gap, limit_ns))
+        idle.owner = Owner::launch;
       break;
     case GapCause::dependency:
     case GapCause::module_load:
@@ -205,16 +206,33 @@ int device_of_op(const Facts& facts, const GpuTrace::Op& op) {
 
 double back_to_back_ns(const Facts& facts) { return facts.timeline.back_to_back.seconds * 1e9; }
 
+std::int64_t dispatch_limit_ns(const Facts& facts) {
+  constexpr std::int64_t kShortNs = 60'000, kLongestNs = 500'000;
+  constexpr std::size_t kManyAStep = 16;
+  constexpr std::int64_t kUsualOnes = 25;  // a phase of a framework takes as long as so many of its launches
+  std::vector<std::int64_t> gaps;
+  for (const Timeline::Gap& gap : facts.timeline.gaps) {
+    const bool host = gap.cause == GapCause::launch || gap.cause == GapCause::host;
+    const auto ns = gap.end_ns - gap.begin_ns;
+    if (gap.steady && host && ns < kShortNs && facts.trace.ops[gap.after].graph == 0) gaps.push_back(ns);
+  }
+  if (double(gaps.size()) < double(kManyAStep) * steps(facts)) return kShortNs;
+  const auto middle = gaps.begin() + std::ptrdiff_t(gaps.size() / 2);
+  std::nth_element(gaps.begin(), middle, gaps.end());
+  return std::clamp(kUsualOnes * *middle, kShortNs, kLongestNs);
+}
+
 std::vector<Idle> idle_times(const Facts& facts, const Joined& joined) {
   std::vector<const GpuTrace::Fault*> faults;
   for (const GpuTrace::Fault& fault : facts.trace.faults) faults.push_back(&fault);
   std::stable_sort(faults.begin(), faults.end(),
                    [](const auto* a, const auto* b) { return a->begin_ns < b->begin_ns; });
+  const std::int64_t limit_ns = dispatch_limit_ns(facts);
   std::map<int, std::vector<Idle>> by_device;
   std::map<int, std::int64_t> owned_ns;
   for (const Timeline::Gap& gap : facts.timeline.gaps) {
     if (!gap.steady || !is_steady(facts, gap.begin_ns)) continue;
-    const Idle idle = owned(facts, joined, gap, faults);
+    const Idle idle = owned(facts, joined, gap, faults, limit_ns);
     by_device[gap.device].push_back(idle);
     owned_ns[gap.device] += idle.owner == Owner::nobody ? 0 : idle.lost_ns;
   }

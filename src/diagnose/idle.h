@@ -10,9 +10,9 @@
 
 namespace fulcrum::diagnose {
 
-/// Host time before a launch up to which a framework's dispatch is the likely reason, and not work of the program:
-/// PyTorch takes 5 to 40 us an op. Longer is host compute.
-inline constexpr std::int64_t kDispatchNs = 60'000;
+/// A gap before a launch up to which the cost of launching is the likely reason, and not work of the program: a
+/// framework takes 5 to 40 us an op, and between its phases a multiple of what it usually takes. Longer is host compute.
+std::int64_t dispatch_limit_ns(const Facts&);
 
 bool is_sync(CallKind);
 bool is_allocation(CallKind);

@@ -30,7 +30,7 @@ std::string_view last_component(std::string_view name) {
 
 // What an element-wise or reducing kernel does stands in its template arguments: the last functor named there.
 std::string_view functor(std::string_view arguments) {
-  constexpr std::array<std::string_view, 2> kMarks = {"Functor", "Ops"};
+  constexpr std::array<std::string_view, 3> kMarks = {"Functor", "functor", "Ops"};
   for (const std::string_view mark : kMarks) {
     const std::size_t at = arguments.find(mark);
     if (at == std::string_view::npos) continue;

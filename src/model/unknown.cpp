@@ -49,6 +49,16 @@ double roof(double flops, double bytes_per_second, const UnknownCode& code) {
   return std::min(flops, code.flops_per_byte * bytes_per_second);
 }
 
+/// Once there, and the written part back.
+double travel(const GpuCeilings& gpu, const std::string& memory, double bytes, double written_share) {
+  double seconds = 0;
+  for (const auto& [way, share] : {std::pair{"_h2d", 1.0}, std::pair{"_d2h", written_share}}) {
+    const auto found = gpu.link.find(memory + way);
+    if (found != gpu.link.end()) seconds += link_seconds(found->second, bytes * share).value_or(0);
+  }
+  return seconds;
+}
+
 Prediction bound(const UnknownCode& code, double now_rate, double then_rate, const char* where) {
   Prediction p;
   p.where = where;
@@ -106,18 +116,16 @@ Bounds bounds_of(const UnknownCode& code, const Machine& host, const GpuCeilings
   out.gpu.regime = Regime::resident;
   out.gpu.way = "a bound";
   if (!out.gpu.valid() || !(code.touched_bytes > 0)) return out;
-  double link = 0;
-  for (const char* table : {"pinned_h2d", "pinned_d2h"}) {
-    const auto found = gpu->link.find(table);
-    if (found == gpu->link.end()) continue;
-    link += link_seconds(found->second, code.touched_bytes).value_or(0);
-  }
+  const double least = code.least_bytes > 0 ? code.least_bytes : code.touched_bytes;
+  const double link = travel(*gpu, "pinned", code.touched_bytes, code.written_share);
   out.gpu.regime = Regime::roundtrip;
   out.gpu.seconds += link;
-  out.gpu.low += link;
-  out.gpu.high += link;
-  out.gpu.terms = {{"kernel", out.gpu.seconds - link, "ratio of roofs", true},
-                   {"in", link, human_bytes(code.touched_bytes) + " touched, once each way", true}};
+  out.gpu.low += travel(*gpu, "pinned", least, code.written_share);
+  // Nobody has pinned the program's memory yet.
+  out.gpu.high += std::max(link, travel(*gpu, "pageable", code.touched_bytes, code.written_share));
+  out.gpu.terms = {
+      {"kernel", out.gpu.seconds - link, "ratio of roofs", true},
+      {"in", link, human_bytes(code.touched_bytes) + " touched, there and what is written back", true}};
   return out;
 }
 

@@ -9,16 +9,18 @@
 #include <fulcrum/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdio>
 
 namespace fulcrum::record {
 namespace {
 
-// Windows begin then (programs start up first), last this long, and are left out for processes so large that a walk
-// over their pages would show in the program's time.
-constexpr std::array kBeginSeconds{0.5, 2.0, 8.0};
-constexpr double kWindowSeconds = 0.1;
+// Programs start up first; data that is swept once a second must be seen as well; and processes so large that a walk over
+// their pages would show in the program's time are left alone.
+constexpr double kClearSeconds = 0.25;
+constexpr std::array kReadAfterSeconds{0.1, 0.4, 1.6, 6.4, 25.6};
 constexpr double kMostBytes = 4e9;
 
 }  // namespace
@@ -39,31 +41,28 @@ std::optional<double> rollup_bytes(std::string_view text, std::string_view name)
 }
 
 void TouchedBytes::tick(double seconds) {
-  if (window_ >= static_cast<int>(kBeginSeconds.size())) return;
-  if (opened_ < 0 && seconds < kBeginSeconds[static_cast<std::size_t>(window_)]) return;
-  if (opened_ >= 0 && seconds - opened_ < kWindowSeconds) return;
-  const auto text = read_file(fmt::format("/proc/{}/{}", pid_, opened_ < 0 ? "statm" : "smaps_rollup"));
-  if (!text.ok()) {
-    window_ = static_cast<int>(kBeginSeconds.size());
-    return;
-  }
-  if (opened_ >= 0) {
-    most_ = std::max(most_, rollup_bytes(*text, "Referenced").value_or(0));
-    opened_ = -1;
-    ++window_;
-    return;
-  }
+  if (given_up_ || reads_ >= kReadAfterSeconds.size()) return;
+  const auto statm = read_file(fmt::format("/proc/{}/statm", pid_));
   unsigned long total = 0, resident = 0;
-  const bool known = std::sscanf(text->c_str(), "%lu %lu", &total, &resident) == 2;
-  const double resident_bytes = static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-  const int descriptor = ::open(fmt::format("/proc/{}/clear_refs", pid_).c_str(), O_WRONLY | O_CLOEXEC);
-  const bool cleared =
-      known && resident_bytes < kMostBytes && descriptor >= 0 && ::write(descriptor, "1", 1) == 1;
-  if (descriptor >= 0) ::close(descriptor);
-  if (cleared)
-    opened_ = seconds;
-  else
-    window_ = static_cast<int>(kBeginSeconds.size());
+  if (!statm.ok() || std::sscanf(statm->c_str(), "%lu %lu", &total, &resident) != 2) {
+    given_up_ = true;
+    return;
+  }
+  const double bytes = static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  resident_ = std::max(resident_, bytes);
+  if (cleared_ < 0) {
+    if (seconds < kClearSeconds) return;
+    const int descriptor = ::open(fmt::format("/proc/{}/clear_refs", pid_).c_str(), O_WRONLY | O_CLOEXEC);
+    const bool cleared = bytes < kMostBytes && descriptor >= 0 && ::write(descriptor, "1", 1) == 1;
+    if (descriptor >= 0) ::close(descriptor);
+    given_up_ = !cleared;
+    cleared_ = seconds;
+    return;
+  }
+  if (seconds - cleared_ < kReadAfterSeconds[reads_]) return;
+  ++reads_;
+  const auto rollup = read_file(fmt::format("/proc/{}/smaps_rollup", pid_));
+  if (rollup.ok()) referenced_ = std::max(referenced_, rollup_bytes(*rollup, "Referenced").value_or(0));
 }
 
 }  // namespace fulcrum::record

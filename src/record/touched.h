@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much memory a process touches: clears the reference bits of its pages, waits, counts those that are set again. A few
-// short windows only, because each walk over the pages takes time in proportion to the memory.
+// How much memory a process touches: once it has started up, the reference bits of its pages are cleared; how many are set
+// again is read a few times, ever more rarely, because a walk over the pages takes time in proportion to them. What ends
+// before that has touched what was resident.
 #pragma once
 
 #include <sys/types.h>
@@ -18,14 +19,15 @@ class TouchedBytes {
   explicit TouchedBytes(pid_t pid) : pid_(pid) {}
   /// To be called often, with the time since the recording began.
   void tick(double seconds);
-  /// The most of any window; 0: no window was looked at.
-  double bytes() const { return most_; }
+  /// Since the bits were cleared, or what was resident at most; 0: the process was never seen.
+  double bytes() const { return referenced_ > 0 ? referenced_ : resident_; }
 
  private:
   pid_t pid_;
-  int window_ = 0;
-  double opened_ = -1;
-  double most_ = 0;
+  bool given_up_ = false;
+  std::size_t reads_ = 0;
+  double cleared_ = -1;  // when
+  double referenced_ = 0, resident_ = 0;
 };
 
 /// A value of smaps_rollup in bytes: "Referenced", "Rss".

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "report/text.h"
 
@@ -36,12 +38,19 @@ std::string range_of_shares(double low, double high) {
   return fmt::format("{} to {}", low <= 0 ? "0 %" : percent(low), upper);
 }
 
+/// Nobody knows a factor of fifty: what is left of the time then is the error of the model.
+std::string factor(double saved) {
+  constexpr double kMost = 20;
+  const double times = 1 / (1 - saved);
+  return times > kMost ? fmt::format("more than {:.0f}x", kMost) : fmt::format("{:.2f}x", times);
+}
+
 std::string gain_text(const Finding& finding, const Timeline& timeline) {
   if (!(finding.saved_high > 0)) return "none of its own";
   std::string text = fmt::format("{} of the time", range_of_shares(finding.saved_low, finding.saved_high));
   // A factor says more where it is large, and pretends to more than was seen where it is not.
   if (finding.saved_high >= 0.1 && finding.saved_high < 1)
-    text += fmt::format(", {:.2f}x to {:.2f}x end to end", finding.speedup_low(), finding.speedup_high());
+    text += fmt::format(", {} to {} end to end", factor(finding.saved_low), factor(finding.saved_high));
   else
     text += " end to end";
   const Change& change = finding.change;
@@ -131,9 +140,9 @@ std::string host_function(const std::string& name) {
 }
 
 std::string busy_line(const TraceFacts& facts) {
-  std::string text =
-      fmt::format("GPU busy {} of {} (kernels {}, copies {}", percent(facts.busy_share),
-                  human_seconds(facts.seconds), percent(facts.kernel_share), percent(facts.copy_share));
+  std::string text = fmt::format("GPU busy {} of {} (kernels {}", percent(facts.busy_share),
+                                 human_seconds(facts.seconds), percent(facts.kernel_share));
+  if (facts.copy_share > 0) text += fmt::format(", copies {}", percent(facts.copy_share));
   if (facts.exposed_copy_share > 0.005)
     text += fmt::format(", {} with no kernel beside them", percent(facts.exposed_copy_share));
   text += ")";
@@ -195,24 +204,8 @@ std::string kernels_text(const GpuTrace& trace, const Timeline& timeline, int to
   return text;
 }
 
-std::string waves_text(double waves) {
-  if (!(waves > 0)) return "-";
-  return waves < 0.01 ? "<0.01" : fmt::format("{:.{}f}", waves, waves < 10 ? 2 : 0);
-}
-
-/// "50 % regs": what fits an SM, and what keeps more from fitting.
-std::string occupancy_text(const LaunchShape& shape) {
-  if (!(shape.occupancy > 0)) return "-";
-  const std::string limiter = shape.limiter == "registers"       ? " regs"
-                              : shape.limiter == "shared memory" ? " smem"
-                              : shape.limiter.empty()            ? ""
-                                                                 : " " + shape.limiter;
-  return percent(shape.occupancy) + (shape.occupancy < 1 ? limiter : "");
-}
-
-}  // namespace
-
-std::string kernel_name(std::string_view name, std::size_t room) {
+/// Without arguments, namespaces and what C++ puts around a name.
+std::string bare_name(std::string_view name) {
   if (name.starts_with("void ")) name.remove_prefix(5);
   std::string text;
   std::size_t word = 0;  // where the identifier began that a :: would make a namespace
@@ -236,9 +229,55 @@ std::string kernel_name(std::string_view name, std::size_t room) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_') word = text.size();
   }
   if (text.empty()) text = name;
+  return text;
+}
+
+std::string cut_in_the_middle(const std::string& text, std::size_t room) {
   if (text.size() <= room) return text;
   const std::size_t tail = room / 4, head = room - tail - 2;
   return text.substr(0, head) + ".." + text.substr(text.size() - tail);
+}
+
+/// Names that would be cut to the same text show the part in which they differ instead.
+std::vector<std::string> names_apart(const std::vector<std::string>& names, std::size_t room) {
+  std::map<std::string, std::set<std::string>> alike;
+  for (const std::string& name : names) alike[cut_in_the_middle(name, room)].insert(name);
+  std::vector<std::string> shown;
+  for (const std::string& name : names) {
+    std::string cut = cut_in_the_middle(name, room);
+    const std::set<std::string>& group = alike[cut];
+    if (group.size() > 1) {
+      const std::string &first = *group.begin(), &last = *group.rbegin();  // sorted: what these share, all do
+      const auto differ = std::mismatch(first.begin(), first.end(), last.begin(), last.end()).first;
+      const auto shared = static_cast<std::size_t>(differ - first.begin());
+      const std::size_t head = room / 3, rest = room - head - 2;
+      const std::size_t from = std::clamp(shared, head + 6, std::max(head + 6, name.size() - rest + 4)) - 4;
+      cut = name.substr(0, head) + ".." + name.substr(std::min(from, name.size() - 1), rest);
+    }
+    shown.push_back(std::move(cut));
+  }
+  return shown;
+}
+
+std::string waves_text(double waves) {
+  if (!(waves > 0)) return "-";
+  return waves < 0.01 ? "<0.01" : fmt::format("{:.{}f}", waves, waves < 10 ? 2 : 0);
+}
+
+/// "50 % regs": what fits an SM, and what keeps more from fitting.
+std::string occupancy_text(const LaunchShape& shape) {
+  if (!(shape.occupancy > 0)) return "-";
+  const std::string limiter = shape.limiter == "registers"       ? " regs"
+                              : shape.limiter == "shared memory" ? " smem"
+                              : shape.limiter.empty()            ? ""
+                                                                 : " " + shape.limiter;
+  return percent(shape.occupancy) + (shape.occupancy < 1 ? limiter : "");
+}
+
+}  // namespace
+
+std::string kernel_name(std::string_view name, std::size_t room) {
+  return cut_in_the_middle(bare_name(name), room);
 }
 
 Table kernel_table(const GpuTrace& trace, const Timeline& timeline, int top, int width) {
@@ -253,11 +292,16 @@ Table kernel_table(const GpuTrace& trace, const Timeline& timeline, int top, int
                {"occupancy", Align::left, false, 1},
                {"DRAM", Align::right, false, 2}});
   const auto room = static_cast<std::size_t>(std::clamp(width - 68, 22, 60));
-  for (const Timeline::Kernel& kernel : timeline.kernels) {
-    if (top-- <= 0) break;
+  const std::size_t shown = std::min(timeline.kernels.size(), static_cast<std::size_t>(std::max(top, 0)));
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < shown; ++i)
+    names.push_back(bare_name(trace.shapes[timeline.kernels[i].shape].name));
+  names = names_apart(names, room);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const Timeline::Kernel& kernel = timeline.kernels[i];
     const LaunchShape& shape = trace.shapes[kernel.shape];
     table.add(
-        {{kernel_name(shape.name, room), Tone::strong},
+        {{names[i], Tone::strong},
          human_count(static_cast<double>(kernel.ops.size())),
          human_seconds(kernel.seconds),
          percent(kernel.share),
@@ -280,10 +324,10 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const Timeline& timeline,
   }
   if (diagnosis.findings.empty()) text += "No finding: no rule saw time that could be saved.\n";
   if (diagnosis.findings.size() > 1 && diagnosis.together_high > 0 && diagnosis.together_high < 1) {
-    text += wrap(fmt::format("All of them at once: {} of the time, {:.2f}x to {:.2f}x end to end; simulated "
+    text += wrap(fmt::format("All of them at once: {} of the time, {} to {} end to end; simulated "
                              "together, since gains do not add up",
                              range_of_shares(diagnosis.together_low, diagnosis.together_high),
-                             1 / (1 - diagnosis.together_low), 1 / (1 - diagnosis.together_high)),
+                             factor(diagnosis.together_low), factor(diagnosis.together_high)),
                  width, 2) +
             "\n";
   }

@@ -102,6 +102,7 @@ Json kernels_json(const GpuTrace& trace, const Timeline& timeline) {
     if (list.size() >= kMost) break;
     const LaunchShape& shape = trace.shapes[kernel.shape];
     list.push_back(Json{{"name", shape.name},
+                        {"short_name", kernel_name(shape.name, 50)},
                         {"calls", kernel.ops.size()},
                         {"seconds", kernel.seconds},
                         {"share", kernel.share},

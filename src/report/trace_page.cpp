@@ -20,7 +20,7 @@ constexpr std::int64_t kBins = 600;  // of the whole run: as wide as a small win
 
 std::string trace_html(const GpuTrace& trace, const Timeline& timeline, const Diagnosis& diagnosis,
                        const TracePage& page) {
-  const Stretch stretch = choose_stretch(trace, timeline, kMostEvents);
+  const Stretch stretch = choose_stretch(trace, timeline, diagnosis, kMostEvents);
   Json document = findings_json(trace, timeline, diagnosis);
   const auto mark = [&](const char* list, const std::vector<Finding>& findings) {
     for (std::size_t i = 0; i < findings.size(); ++i) {
@@ -33,7 +33,7 @@ std::string trace_html(const GpuTrace& trace, const Timeline& timeline, const Di
   mark("findings", diagnosis.findings);
   mark("waiting", diagnosis.waiting);
   document["stretch"] = stretch_json(trace, timeline, stretch);
-  document["density"] = density_json(trace, kBins);
+  document["density"] = density_json(trace, timeline, kBins);
   Json commands = Json::array();
   for (const auto& [what, command] : page.commands)
     commands.push_back(Json{{"what", what}, {"command", command}});

@@ -14,13 +14,15 @@ struct Stretch {
   std::int64_t items = 0;       // events in it
 };
 
-/// About three iterations that take what most take, or the middle of a run without any: at most `most` events.
-Stretch choose_stretch(const GpuTrace&, const Timeline&, std::int64_t most);
+/// About three iterations that take what most take, near to what the first finding is about; of a run without
+/// iterations as much as fits. At most `most` events.
+Stretch choose_stretch(const GpuTrace&, const Timeline&, const Diagnosis&, std::int64_t most);
 
 /// Lanes of streams, marks and host threads as columns of numbers, gaps and iterations.
 Json stretch_json(const GpuTrace&, const Timeline&, const Stretch&);
-/// How busy each device was, in percent, from the first op to the last in `bins` parts.
-Json density_json(const GpuTrace&, std::int64_t bins);
+/// How busy each device was, in percent and in `bins` parts: from the first op to the last, or over the iterations alone
+/// when start-up takes most of the run.
+Json density_json(const GpuTrace&, const Timeline&, std::int64_t bins);
 /// Where in the stretch the ops and calls of a finding are: [begin since the stretch's, length] in nanoseconds.
 Json marks_json(const GpuTrace&, const Finding&, const Stretch&);
 

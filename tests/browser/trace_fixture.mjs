@@ -52,7 +52,7 @@ const finding = (id, severity, claim, saved_low, saved_high, more = {}) => ({
 });
 
 const kernel = (name, share, ctas, more = {}) => ({
-  name, calls: 5580, seconds: share * 1.9, share, median_ns: 2300, low_ns: 2200, high_ns: 2600, grid: [ctas, 1, 1], block: [128, 1, 1], ctas,
+  name, short_name: name.replace(/^void |\(.*$/g, ""), calls: 5580, seconds: share * 1.9, share, median_ns: 2300, low_ns: 2200, high_ns: 2600, grid: [ctas, 1, 1], block: [128, 1, 1], ctas,
   waves: ctas / 1056, occupancy: 0.75, limiter: "registers", registers: 64, local_bytes: 0, dram_share: null, sm_share: null, tensor_share: null, ...more,
 });
 
@@ -86,7 +86,7 @@ export function tracePage(iterations = 3, kernels = 76) {
       notes: ["kind ENVIRONMENT was refused (14)"],
       stretch: stretch(iterations, kernels),
       density: {
-        begin_ns: 0, length_ns: 930 * kStep,
+        begin_ns: 0, length_ns: 930 * kStep, whole_ns: 930 * kStep,
         devices: [{ device: 0, busy: Array.from({ length: 600 }, (_, i) => (i % 50 < 35 ? 39 + (i % 7) : 0)) }],
         traced: Array.from({ length: 600 }, (_, i) => (i % 50 < 35 ? 100 : 0)),
       },

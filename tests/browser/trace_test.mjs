@@ -99,6 +99,16 @@ const tests = {
     await close();
   },
 
+  async "a kernel opens to its full name and launch"() {
+    const { tab, problems, close } = await open(tracePage());
+    const row = tab.locator("#kernels tr.opens").first();
+    assert.match(await row.textContent(), /^gemm<float, 128>15 %/);
+    await row.click();
+    assert.match(await tab.locator("#kernels tr.detail").first().textContent(), /void gemm<float, 128>\(float const\*\).*grid 64 x 1 x 1, block 128 x 1 x 1, 64 registers/s);
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
   async "dark, and the canvas follows the button"() {
     const { tab, problems, close } = await open(tracePage(), { colorScheme: "dark" });
     await tab.waitForSelector("#timeline-canvas[data-drawn=yes]");

@@ -100,7 +100,7 @@ TEST(Diagnose, TogetherIsSimulatedAtOnceAndNotAdded) {
   double sum = 0;
   for (const Finding& finding : diagnosis.findings) sum += finding.saved_high;
   EXPECT_LT(diagnosis.together_high, sum);
-  EXPECT_NEAR(diagnosis.together_high, 0.2, 1e-9);
+  EXPECT_NEAR(diagnosis.together_high, 0.206, 1e-9);  // the largest with its margin
   EXPECT_EQ(diagnosis.together_low, 0);
 }
 

@@ -114,7 +114,13 @@ TEST(TouchedBytes, OfAProcessThatIsNotThereAreNone) {
   EXPECT_EQ(touched.bytes(), 0);
 }
 
-TEST(TouchedBytes, OfThisProcessAreThoseOfAWindow) {
+TEST(TouchedBytes, OfAShortProcessAreWhatWasResident) {
+  TouchedBytes touched(::getpid());
+  touched.tick(0.05);
+  EXPECT_GT(touched.bytes(), 1e5);
+}
+
+TEST(TouchedBytes, OfThisProcessAreThoseSinceTheBitsWereCleared) {
   TouchedBytes touched(::getpid());
   touched.tick(0.6);
   std::vector<char> touchy(8 << 20, 1);

@@ -127,7 +127,7 @@ Diagnosis diagnosis() {
   launch.saved_high = 0.55;
   launch.verify = "fulcrum trace --diff before.ftrace after.ftrace";
   launch.change.host_scale = 0.5;
-  launch.ops = {1, 2};
+  launch.ops = {11 * 20 + 1, 11 * 20 + 2};  // of iteration 20
   Finding small;
   small.id = "small_grid";
   small.severity = Severity::consider;
@@ -265,6 +265,7 @@ TEST(TracePage, HoldsThreeIterationsEventByEvent) {
   EXPECT_EQ(document["title"], "a <b> title");
   const Json& stretch = document["trace"]["stretch"];
   EXPECT_EQ(stretch["whole_iterations"], 3);
+  EXPECT_EQ(stretch["begin_ns"], 20 * kStepNs) << "where the first finding is";
   EXPECT_EQ(stretch["length_ns"], 3 * kStepNs);
   ASSERT_EQ(stretch["lanes"].size(), 2U);
   EXPECT_EQ(stretch["lanes"][0]["begin"].size(), 3U * (kKernels + 1));

@@ -38,6 +38,7 @@ interface Item {
   begin: number;
   length: number;
   text: string;
+  short: string; // where there is little room
   what: string;
 }
 interface Row {
@@ -50,7 +51,7 @@ export function rows(stretch: Stretch): Row[] {
   const idle: Row = {
     name: "GPU idle, why",
     items: stretch.gaps.map(([begin, length, cause, fn]) => ({
-      begin, length, what: cause, text: `idle: ${kCauses[cause] ?? cause}${fn ? `, in ${fn}` : ""}`,
+      begin, length, what: cause, short: cause.replace("_", " "), text: `idle: ${kCauses[cause] ?? cause}${fn ? `, in ${fn}` : ""}`,
     })),
   };
   const lanes = stretch.lanes.map((lane) => {
@@ -59,7 +60,8 @@ export function rows(stretch: Stretch): Row[] {
       name: lane.name,
       items: lane.begin.map((step, i) => {
         at += step;
-        return { begin: at, length: lane.length[i], text: stretch.names[lane.names[i]], what: stretch.classes[lane.classes[i]] };
+        const text = stretch.names[lane.names[i]];
+        return { begin: at, length: lane.length[i], text, short: label(text), what: stretch.classes[lane.classes[i]] };
       }),
     };
   });
@@ -147,7 +149,7 @@ export function timeline(stretch: Stretch): TimelineView {
           pen.rect(left, top, wide - 4, kRow);
           pen.clip();
           pen.fillStyle = surface;
-          pen.fillText(label(item.text), Math.max(left, gutter) + 4, top + kRow / 2);
+          pen.fillText(item.short, Math.max(left, gutter) + 4, top + kRow / 2);
           pen.restore();
         }
       }

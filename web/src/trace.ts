@@ -4,14 +4,17 @@
 // Why a CUDA program is slow: the verdict, what to do about it and what that brings, the timeline behind it, and what
 // nobody looked at.
 import { command, el, section } from "./dom";
-import { bytes, count, percent, seconds, sentence, shortName, significant } from "./format";
+import { bytes, count, seconds, sentence, shortName, significant } from "./format";
 import { table } from "./table";
 import { colourOf, densityStrip, kCauses, timeline, type TimelineView } from "./timeline";
-import type { Finding, Idle, Trace, TraceKernel, TracePage } from "./trace_types";
+import type { Density, Finding, Idle, Trace, TraceKernel, TracePage } from "./trace_types";
 
 function figure(label: string, value: string, note: string): HTMLElement {
   return el("div", { class: "figure" }, el("b", {}, value), el("span", {}, label), el("small", {}, note));
 }
+
+/// Two digits: nothing here is known better.
+const percent = (value: number) => `${significant(100 * value, 2)} %`;
 
 /// "33 % to 55 %", or one of them when they read the same.
 function shares(low: number, high: number): string {
@@ -19,7 +22,9 @@ function shares(low: number, high: number): string {
   return first === last ? last : `${first} to ${last}`;
 }
 
-const factors = (low: number, high: number) => `${low.toFixed(2)}x to ${high.toFixed(2)}x`;
+/// Nobody knows a factor of fifty: what is left of the time then is the error of the model.
+const factor = (times: number) => (times > 20 ? "more than 20x" : `${times.toFixed(2)}x`);
+const factors = (low: number, high: number) => `${factor(low)} to ${factor(high)}`;
 
 function verdict(trace: Trace): HTMLElement {
   const f = trace.facts;
@@ -92,13 +97,18 @@ function findings(trace: Trace, view: TimelineView): HTMLElement {
 
 function stretchLead(trace: Trace): string {
   const s = trace.stretch;
-  const what = s.whole_iterations > 0 ? `${s.whole_iterations} iteration${s.whole_iterations > 1 ? "s" : ""} of usual length` : "a part of the run";
+  const what = s.whole_iterations > 0 ? `${s.whole_iterations} iteration${s.whole_iterations > 1 ? "s" : ""}` : "a part of the run";
   return `${sentence(what)}, ${seconds(s.length_ns * 1e-9)} and ${count(s.items)} events; dashed lines are where iterations begin.`;
+}
+
+function densityText(density: Density): string {
+  const over = density.whole_ns > density.length_ns ? `over the iterations; ${seconds((density.whole_ns - density.length_ns) * 1e-9)} of start-up and end are left out` : `over ${seconds(density.length_ns * 1e-9)}`;
+  return `How busy the GPU was ${over}.${density.traced ? " Grey was not traced." : ""} The frame is the stretch above.`;
 }
 
 function timelineSection(trace: Trace, view: TimelineView): HTMLElement {
   const strip = trace.density
-    ? [el("h3", {}, "The whole run"), densityStrip(trace.density, trace.stretch), el("p", { class: "dim" }, `How busy the GPU was over ${seconds(trace.density.length_ns * 1e-9)}${trace.density.traced ? "; grey was not traced" : ""}. The frame is the stretch above.`)]
+    ? [el("h3", {}, "The whole run"), densityStrip(trace.density, trace.stretch), el("p", { class: "dim" }, densityText(trace.density))]
     : [];
   return section("timeline", "What happened", stretchLead(trace), view.element, ...strip);
 }
@@ -122,33 +132,57 @@ function gapCauses(idle: Idle[]): HTMLElement | null {
 
 const share = (value: number | null) => (value === null ? "-" : percent(value));
 
+function occupancy(kernel: TraceKernel): string {
+  if (!(kernel.occupancy > 0)) return "-";
+  return kernel.occupancy < 1 && kernel.limiter ? `${percent(kernel.occupancy)}, ${kernel.limiter}` : percent(kernel.occupancy);
+}
+
+function kernelDetail(kernel: TraceKernel): HTMLElement {
+  const launch = `grid ${kernel.grid.join(" x ")}, block ${kernel.block.join(" x ")}, ${kernel.registers} registers a thread${kernel.local_bytes > 0 ? `, ${bytes(kernel.local_bytes)} of local memory` : ""}; ${seconds(kernel.seconds)} in all`;
+  return el("div", { class: "explain" }, el("p", { class: "full-name" }, kernel.name), el("p", { class: "dim" }, launch));
+}
+
 function kernels(list: TraceKernel[]): HTMLElement | null {
   if (list.length === 0) return null;
   return section(
     "kernels",
     "Kernels",
-    "One launch shape a row. Waves: blocks over what the GPU holds at once. DRAM and SM: shares of the peak, from hardware counters where they were allowed.",
+    "One launch shape a row, a click shows it in full; shares of kernels that run side by side add up to more than the time. Waves: blocks over what the GPU holds at once. DRAM: share of the memory's peak, from hardware counters where they were allowed.",
     table({
       label: "kernels",
       rows: list,
       filter: list.length > 8,
+      detail: kernelDetail,
       columns: [
-        { title: "kernel", text: (k) => k.name.replace(/^void /, ""), value: (k) => k.seconds },
+        { title: "kernel", text: (k) => k.short_name, value: (k) => k.seconds },
         { title: "share", text: (k) => percent(k.share), value: (k) => k.share, numeric: true },
         { title: "calls", text: (k) => count(k.calls), value: (k) => k.calls, numeric: true },
         { title: "median", text: (k) => seconds(k.median_ns * 1e-9), value: (k) => k.median_ns, numeric: true },
         { title: "5 % to 95 %", text: (k) => `${seconds(k.low_ns * 1e-9)} to ${seconds(k.high_ns * 1e-9)}`, value: (k) => k.high_ns - k.low_ns, numeric: true },
         { title: "CTAs", text: (k) => count(k.ctas), value: (k) => k.ctas, numeric: true },
-        { title: "waves", text: (k) => (k.waves > 0 ? significant(k.waves) : "-"), value: (k) => k.waves, numeric: true },
-        { title: "occupancy", text: (k) => (k.occupancy > 0 ? percent(k.occupancy) : "-"), value: (k) => k.occupancy, numeric: true, hint: "theoretical" },
-        { title: "limited by", text: (k) => k.limiter || "-" },
-        { title: "registers", text: (k) => (k.registers > 0 ? String(k.registers) : "-"), value: (k) => k.registers, numeric: true },
+        { title: "waves", text: (k) => (k.waves > 0 ? (k.waves < 0.01 ? "<0.01" : significant(k.waves, 2)) : "-"), value: (k) => k.waves, numeric: true },
+        { title: "occupancy", text: occupancy, value: (k) => k.occupancy, hint: "theoretical, and what keeps more warps from fitting" },
         { title: "spills", text: (k) => (k.local_bytes > 0 ? bytes(k.local_bytes) : "-"), value: (k) => k.local_bytes, numeric: true, hint: "local memory a thread" },
         { title: "DRAM", text: (k) => share(k.dram_share), value: (k) => k.dram_share ?? NaN, numeric: true },
-        { title: "SM", text: (k) => share(k.sm_share), value: (k) => k.sm_share ?? NaN, numeric: true },
+        ...(list.some((k) => k.sm_share !== null) ? [{ title: "SM", text: (k: TraceKernel) => share(k.sm_share), value: (k: TraceKernel) => k.sm_share ?? NaN, numeric: true }] : []),
       ],
     }),
   );
+}
+
+/// Rules that miss the same thing stand together; what each of them wants is a click away.
+function notChecked(list: Trace["not_checked"]): HTMLElement | null {
+  if (list.length === 0) return null;
+  const groups = new Map<string, Trace["not_checked"]>();
+  for (const one of list) groups.set(one.why, [...(groups.get(one.why) ?? []), one]);
+  const items = [...groups].map(([why, rules]) => {
+    const same = rules.every((one) => one.hint === rules[0].hint);
+    const hint = same
+      ? rules[0].hint && el("span", { class: "dim" }, ` - ${rules[0].hint}`)
+      : el("details", { class: "dim" }, el("summary", {}, "what each wants"), ...rules.map((one) => el("div", {}, `${one.rule}: ${one.hint}`)));
+    return el("li", {}, el("b", {}, rules.map((one) => one.rule).join(", ")), `: ${why}`, hint);
+  });
+  return el("div", {}, el("h3", {}, "Not checked"), el("ul", { class: "advice" }, ...items));
 }
 
 function checks(trace: Trace): HTMLElement {
@@ -160,10 +194,7 @@ function checks(trace: Trace): HTMLElement {
     "What was looked at",
     "",
     trace.fine.length > 0 ? el("p", {}, el("b", {}, "Checked and fine: "), trace.fine.join(", ")) : null,
-    trace.not_checked.length > 0 ? el("h3", {}, "Not checked") : null,
-    trace.not_checked.length > 0
-      ? el("ul", { class: "advice" }, ...trace.not_checked.map((one) => el("li", {}, el("b", {}, one.rule), `: ${one.why}`, one.hint ? el("span", { class: "dim" }, ` - ${one.hint}`) : null)))
-      : null,
+    notChecked(trace.not_checked),
     waiting.length > 0 ? el("h3", {}, "Seen, but smaller or waiting for another") : null,
     waiting.length > 0 ? el("ul", { class: "advice" }, ...waiting) : null,
     ...trace.notes.map((note) => el("p", { class: "dim" }, note)),

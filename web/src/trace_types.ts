@@ -55,6 +55,7 @@ export interface TraceFacts {
 
 export interface TraceKernel {
   name: string;
+  short_name: string;
   calls: number;
   seconds: number;
   share: number;
@@ -98,6 +99,7 @@ export interface Stretch {
 export interface Density {
   begin_ns: number;
   length_ns: number;
+  whole_ns: number;
   devices: { device: number; busy: number[] }[];
   traced: number[] | null;
 }

@@ -61,13 +61,16 @@ model::UnknownCode code_of(const CodeRow& row, const CpuProfile& profile) {
   code.low = std::min(row.seconds, row.share.low * scale);
   code.high = std::max(row.seconds, row.share.high * scale);
   code.threads = row.threads;
-  code.touched_bytes = profile.touched_bytes * std::min(1.0, row.share.value);
+  // Which of the program's data are this row's is not known: all of them at most, its part of them at least.
+  code.touched_bytes = profile.touched_bytes;
+  code.least_bytes = profile.touched_bytes * std::min(1.0, row.share.value);
   if (row.mix == nullptr) {
     code.moves_bytes = false;
     return code;
   }
   const double bytes = row.mix->load_bytes + row.mix->store_bytes;
   code.moves_bytes = bytes > 0;
+  if (bytes > 0) code.written_share = row.mix->store_bytes / bytes;
   code.flops_per_byte = bytes > 0 ? row.mix->flops / bytes : row.mix->flops;
   code.vector_bits = mean_bits(*row.mix);
   code.access = row.mix->access;

@@ -17,7 +17,7 @@ constexpr std::size_t kLeastGaps = 16;   // fewer are no loop of launches
 constexpr std::size_t kLeastRun = 4;     // launches in a row that are worth a graph
 constexpr std::size_t kLongestRun = 64;  // launches a graph holds where no iteration says so
 // Between two nodes of a graph it may take longer or less long than between two queued kernels.
-constexpr double kNodeSlowerSeconds = 0.5e-6, kNodeFasterSeconds = 0.3e-6;
+constexpr double kNodeSlowerSeconds = 0.5e-6, kNodeFasterSeconds = 0.6e-6;
 
 struct Runs {
   Change launches, host;  // launches gone; and the host time between them gone as well
@@ -67,6 +67,7 @@ Runs runs_of(const Facts& facts, const Joined& joined, double launches_a_step) {
   Runs runs;
   const auto& begins = facts.timeline.iterations.begins_ns;
   // A step of few kernels is captured several times over.
+  const std::int64_t limit_ns = dispatch_limit_ns(facts);
   const bool whole_steps = launches_a_step >= double(kLeastRun) && has_steps(facts);
   for (const auto& own : joined.calls_of_thread) {
     std::vector<std::uint32_t> run;
@@ -82,7 +83,7 @@ Runs runs_of(const Facts& facts, const Joined& joined, double launches_a_step) {
       const std::int64_t op = joined.op_of_call[call];  // steps begin on the GPU
       const std::int64_t at_ns = op < 0 ? begin_ns : facts.trace.ops[std::size_t(op)].begin_ns;
       while (step < begins.size() && begins[step] <= at_ns) ++step, new_step = true;
-      if ((whole_steps && new_step) || joined.host_ns_before(call) >= kDispatchNs ||
+      if ((whole_steps && new_step) || joined.host_ns_before(call) >= limit_ns ||
           (!whole_steps && run.size() >= kLongestRun)) {
         end_run();
       }

@@ -69,6 +69,38 @@ bool prefetches(const Facts& facts) {
   });
 }
 
+// Host time before calls in which pages came back to the host one after the other: gone when they are where they are
+// needed. Returns it in seconds.
+double fetch_ahead(const Facts& facts, const Joined& joined, Change& change) {
+  constexpr std::int64_t kHandlerNs = 200'000;  // between two pages the host is in the fault handler
+  std::vector<const GpuTrace::Fault*> fetched;
+  for (const GpuTrace::Fault& fault : facts.trace.faults) {
+    if (!fault.stalled && fault.direction == CopyKind::d2h && is_steady(facts, fault.begin_ns)) {
+      fetched.push_back(&fault);
+    }
+  }
+  std::stable_sort(fetched.begin(), fetched.end(),
+                   [](const auto* a, const auto* b) { return a->begin_ns < b->begin_ns; });
+  double seconds = 0;
+  for (std::uint32_t call = 0; call < facts.trace.calls.size(); ++call) {
+    if (!joined.outermost(call) || joined.before(call) < 0) continue;
+    const auto end_ns = facts.trace.calls[call].begin_ns;
+    const auto begin_ns = end_ns - joined.host_ns_before(call);
+    auto at = std::lower_bound(fetched.begin(), fetched.end(), begin_ns,
+                               [](const auto* fault, std::int64_t ns) { return fault->begin_ns < ns; });
+    std::int64_t sum = 0, reach = begin_ns;
+    for (; at != fetched.end() && (*at)->begin_ns < end_ns; ++at) {
+      const auto from = (*at)->begin_ns - reach < kHandlerNs ? reach : (*at)->begin_ns;
+      const auto to = std::min(end_ns, (*at)->end_ns);
+      if (to > from) sum += to - from, reach = to;
+    }
+    if (sum == 0) continue;
+    change.host_before_ns[call] = end_ns - begin_ns - sum;
+    seconds += double(sum) * 1e-9;
+  }
+  return seconds;
+}
+
 Looked look(const Facts& facts) {
   if (!has_counters(facts.trace)) {
     return {{},
@@ -94,8 +126,8 @@ Looked look(const Facts& facts) {
   const double all = facts.timeline.seconds;
   if (stalled < kLeastShare * all) return {};
   const Joined joined(facts);
-  const double on_host = prefetches(facts) ? 0 : lost_seconds(idle_times(facts, joined), Owner::managed);
-  const double high = std::min(stalled, saved_seconds(facts, change)) + on_host;
+  const double on_host = prefetches(facts) ? 0 : fetch_ahead(facts, joined, change);
+  const double high = std::min(stalled + on_host, saved_seconds(facts, change));
   const double low = std::max(0.0, high - stalls.bytes * pinned_seconds_a_byte(facts)) / 2;
   if (high < facts.threshold * all) return {};
 
@@ -105,11 +137,11 @@ Looked look(const Facts& facts) {
   finding.claim =
       fmt::format("Kernels stand still {} of the time for pages of managed memory", percent(stalled / all));
   finding.evidence.push_back(fmt::format("{}, {} moved page by page",
-                                         count_text(facts, stalls.groups, "groups of faults"),
+                                         count_text(facts, stalls.groups, "fault groups"),
                                          human_bytes(stalls.bytes / steps(facts))));
   if (on_host > 0)
     finding.evidence.push_back(
-        fmt::format("the host takes {} to fetch pages back while the GPU idles", time_text(facts, on_host)));
+        fmt::format("the host takes {} to fetch pages back one by one", time_text(facts, on_host)));
   finding.next_step =
       "prefetch before the kernel and before the host's access (cudaMemPrefetchAsync), or keep the data in "
       "device "

@@ -14,6 +14,8 @@ namespace fulcrum::diagnose {
 namespace {
 
 constexpr std::string_view kId = "small_grid";
+constexpr std::size_t kMostAlone = 2;  // kernels with a finding of their own; more are one finding
+constexpr std::size_t kNamed = 3;
 constexpr double kMostBeside =
     0.5;  // share of its time with others beside it, above which the SMs are not idle
 
@@ -78,48 +80,54 @@ Finding about(const Facts& facts, const Group& group) {
   return finding;
 }
 
-// Kernels that are too short to matter alone may matter together.
-void add_pool(const Facts& facts, const std::vector<const Group*>& pool, Change change, Looked& looked) {
-  if (pool.size() < 2) return;
+// Several small kernels have one reason, a problem that is too small for the GPU, and are one finding.
+Finding about(const Facts& facts, const std::vector<const Group*>& pool) {
   Finding finding{.grade = Evidence::bounded, .subject = "small kernels"};
   double share = 0, launches = 0;
+  std::string longest;
   for (const Group* group : pool) {
     share += group->share;
     launches += double(group->ops.size());
-    if (finding.ops.size() < 8) finding.ops.push_back(group->ops.front());
+    if (finding.ops.size() < kNamed) {
+      finding.ops.push_back(group->ops.front());
+      longest += fmt::format("{}{} {:.0f} blocks, {} of the time", longest.empty() ? "" : "; ", group->name,
+                             shape_of(facts, group->first()).blocks(), percent(group->share));
+    }
   }
   const int sms = device_of(facts, pool.front()->first())->sms;
-  finding.claim = fmt::format("{} kernels, {} of the time, have fewer blocks than the GPU has SMs ({})",
+  finding.claim = fmt::format("{} kernels, {} of the time, have fewer blocks than the GPU's {} SMs",
                               pool.size(), percent(share), sms);
-  finding.evidence.push_back(fmt::format("{}; the longest: {}, {:.0f} blocks",
-                                         count_text(facts, launches, "launches"), pool.front()->name,
-                                         shape_of(facts, pool.front()->first()).blocks()));
-  finding.next_step = "larger batches, or fuse neighbours so that one launch does the work of several";
-  add_gain(finding, simulate_up_to(facts, std::move(change)));
-  looked.findings.push_back(std::move(finding));
+  finding.evidence = {fmt::format("{}; {}", count_text(facts, launches, "launches"), longest)};
+  finding.next_step = "a larger batch, or fuse neighbours so that one launch does the work of several";
+  return finding;
 }
 
 Looked look(const Facts& facts) {
   Looked looked;
   if ((looked.not_checked = needs_kernels(facts, kId))) return looked;
-  Change together;
-  std::vector<const Group*> pool;
   const std::vector<Group> all = groups(facts, [&](const Timeline::Kernel& kernel) {
     return leaves_sms_idle(facts, kernel) && beside_others(facts, kernel) < kMostBeside;
   });
+  std::vector<const Group*> alone, pool;
   for (const Group& group : all) {
-    Change change = on_all_sms(facts, group);
-    if (change.op_ns.empty()) continue;  // as short as a kernel gets
-    if (group.share < facts.threshold) {
-      together = merged(std::move(together), change);
-      pool.push_back(&group);
-      continue;
-    }
-    Finding finding = about(facts, group);
-    add_gain(finding, simulate_up_to(facts, std::move(change)));
+    if (on_all_sms(facts, group).op_ns.empty()) continue;  // as short as a kernel gets
+    (group.share >= facts.threshold ? alone : pool).push_back(&group);
+  }
+  if (alone.size() > kMostAlone) {
+    pool.insert(pool.begin(), alone.begin(), alone.end());
+    alone.clear();
+  }
+  for (const Group* group : alone) {
+    Finding finding = about(facts, *group);
+    add_gain(finding, simulate_up_to(facts, on_all_sms(facts, *group)));
     looked.findings.push_back(std::move(finding));
   }
-  add_pool(facts, pool, std::move(together), looked);
+  if (pool.size() < 2) return looked;
+  Change together;
+  for (const Group* group : pool) together = merged(std::move(together), on_all_sms(facts, *group));
+  Finding finding = about(facts, pool);
+  add_gain(finding, simulate_up_to(facts, std::move(together)));
+  looked.findings.push_back(std::move(finding));
   return looked;
 }
 

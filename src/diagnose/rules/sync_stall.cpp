@@ -7,13 +7,14 @@
 
 #include <algorithm>
 
-#include "diagnose/idle.h"
+#include "diagnose/copies.h"
 
 namespace fulcrum::diagnose {
 namespace {
 
 constexpr double kLeastShare = 0.02;
 constexpr std::size_t kLeastStalls = 3;
+constexpr double kLeastAStep = 0.1;  // fewer are around the loop and not in it
 
 // The host reads something after this wait: a copy to it is the last work before.
 bool reads_back(const Facts& facts, const Idle& idle) {
@@ -23,10 +24,21 @@ bool reads_back(const Facts& facts, const Idle& idle) {
   return last.kind == GpuOpKind::copy && last.copy == CopyKind::d2h;
 }
 
+// Waits, and synchronous copies of pinned memory, which wait as well; those of pageable memory have a rule.
+bool is_stall(const Facts& facts, const Joined& joined, const Idle& idle) {
+  if (idle.call < 0) return false;
+  if (idle.owner == Owner::sync) return true;
+  const std::int64_t op = joined.op_of_call[std::size_t(idle.call)];
+  if (idle.owner != Owner::copy || op < 0) return false;
+  const GpuTrace::Op& copy = facts.trace.ops[std::size_t(op)];
+  return copy.kind == GpuOpKind::copy && !copy.async && !is_pageable(copy);
+}
+
 std::string_view name_of(CallKind kind) {
   return kind == CallKind::device_sync   ? "cudaDeviceSynchronize"
          : kind == CallKind::stream_sync ? "cudaStreamSynchronize"
-                                         : "cudaEventSynchronize";
+         : kind == CallKind::event_sync  ? "cudaEventSynchronize"
+                                         : "cudaMemcpy";
 }
 
 struct Stalls {
@@ -40,7 +52,7 @@ struct Stalls {
 Stalls stalls_of(const Facts& facts, const Joined& joined, std::span<const Idle> idle, bool reading) {
   Stalls stalls;
   for (const Idle& i : idle) {
-    if (i.owner != Owner::sync || i.call < 0 || reads_back(facts, i) != reading) continue;
+    if (!is_stall(facts, joined, i) || reads_back(facts, i) != reading) continue;
     const auto call = std::uint32_t(i.call);
     const GpuTrace::Call& wait = facts.trace.calls[call];
     stalls.seconds += double(i.lost_ns) * 1e-9;
@@ -49,7 +61,7 @@ Stalls stalls_of(const Facts& facts, const Joined& joined, std::span<const Idle>
     stalls.waits += 1;
     ++stalls.kinds[joined.kind[call]];
     stalls.change.no_wait.insert(call);
-    stalls.change.call_ns[call] = 0;
+    if (is_sync(joined.kind[call])) stalls.change.call_ns[call] = 0;
     stalls.ops.push_back(i.gap->after);
     stalls.calls.push_back(call);
   }
@@ -93,6 +105,7 @@ Looked look(const Facts& facts) {
   Looked looked;
   for (const bool reading : {false, true}) {
     Stalls stalls = stalls_of(facts, joined, idle, reading);
+    if (has_steps(facts) && stalls.waits < kLeastAStep * steps(facts)) continue;
     if (stalls.calls.size() < kLeastStalls || stalls.seconds < kLeastShare * facts.timeline.seconds) continue;
     looked.findings.push_back(finding_of(facts, std::move(stalls), reading));
   }

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels whose last wave of blocks fills little of the GPU. At w waves the time is that of ceil(w), so the last one
-// wastes T (ceil(w) - w) / ceil(w): 45 % at 1.1 waves, 5 % at 1.9.
+// wastes T (ceil(w) - w) / ceil(w): 45 % at 1.1 waves, 5 % at 1.9. That is the bound, of blocks that take as long alone
+// as beside others. Most do not: an SM works faster on few blocks, so the finding also needs what model::utilisation
+// expects of the grid to be low.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,8 +31,15 @@ double gain_of(const Timeline::Kernel& kernel) {
   return std::min(wasted(kernel.waves), 1 - std::max({0.0, kernel.dram_share, kernel.tensor_share}));
 }
 
+bool wastes_sms(const Facts& facts, const Timeline::Kernel& kernel) {
+  const GpuTrace::Device* device = device_of(facts, kernel);
+  const LaunchShape& shape = shape_of(facts, kernel);
+  if (device == nullptr || shape.blocks_per_sm <= 0) return false;
+  return 1 - model::utilisation(shape.blocks(), device->sms, shape.blocks_per_sm) >= kLeastGain - 1e-9;
+}
+
 bool has_tail(const Facts& facts, const Timeline::Kernel& kernel) {
-  return shape_of(facts, kernel).blocks_per_sm > 0 && !kernel.persistent && kernel.median_ns >= kLeastNs &&
+  return !kernel.persistent && wastes_sms(facts, kernel) && kernel.median_ns >= kLeastNs &&
          gain_of(kernel) >= kLeastGain - 1e-9 && beside_others(facts, kernel) < kMostBeside;
 }
 

@@ -17,6 +17,7 @@ namespace {
 constexpr std::string_view kId = "tensor_unused";
 constexpr double kNoTensor = 0.01;
 constexpr double kLeastShare = 0.1;              // of the timeline, where no gain can be computed
+constexpr std::int64_t kStartNs = 10'000;        // the low end: shorter products hardly use their units
 constexpr double kLowEta = 0.4, kHighEta = 0.9;  // of the tensor peak that products reach
 
 bool names_any(std::string_view name, std::span<const std::string_view> words) {
@@ -70,7 +71,11 @@ Looked look(const Facts& facts) {
       const auto local = [&](double eta) { return 1 - std::max(std::min(1.0, fp32 / (eta * tf32)), memory); };
       finding.evidence.push_back(
           fmt::format("fp32 {}, TF32 {} ({})", human_flops(fp32), human_flops(tf32), facts.roofs.from));
-      add_gain(finding, kernel_gain(facts, group.ops, local(kLowEta), local(kHighEta)));
+      Change low, high;
+      shorten(facts, low, group.ops, 1 - local(kLowEta), kStartNs);
+      shorten(facts, high, group.ops, 1 - local(kHighEta));
+      add_gain(finding, facts.what_if ? simulate(facts, low, std::move(high))
+                                      : simulate_up_to(facts, std::move(high)));
     } else {
       if (group.share < kLeastShare) continue;
       finding.evidence.push_back("no gain without measured peaks: `fulcrum machine --measure`");

@@ -39,6 +39,7 @@ class ProcessReader {
   void read_property(const Property& record, RunFacts& run);
   void read_device(const Device& record);
   void read_shape(const Shape& record);
+  void add_op(GpuTrace::Op& op, std::int64_t begin, std::int64_t end);
   void read_kernel(const Kernel& record);
   void read_copy(const Copy& record);
   void read_call(const Call& record);
@@ -62,6 +63,14 @@ class ProcessReader {
   /// Relative to the trace's begin; false: no stamp of a clock.
   bool relative(std::int64_t stamp, std::int64_t& instant) const;
   bool span(std::int64_t begin, std::int64_t end, std::int64_t& begin_ns, std::int64_t& end_ns);
+  template <class Row>
+  void keep(bool there, std::vector<Row>& rows, Row row) {
+    if (there) {
+      rows.push_back(std::move(row));
+    } else {
+      ++bad_spans_;
+    }
+  }
   GpuTrace::Process& process() { return trace_.processes[process_]; }
 
   GpuTrace& trace_;

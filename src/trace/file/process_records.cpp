@@ -69,13 +69,13 @@ void ProcessReader::read_chunk(const ChunkView& chunk) {
         const bool there = r.end_ns == 0 ? relative(r.begin_ns, range.begin_ns)
                                          : span(r.begin_ns, r.end_ns, range.begin_ns, range.end_ns);
         if (r.end_ns == 0) range.end_ns = -kLatestStamp;
-        there ? trace_.ranges.push_back(std::move(range)) : void(++bad_spans_);
+        keep(there, trace_.ranges, std::move(range));
       });
     case Kind::overhead:
       return each<Overhead>(chunk, [&](const Overhead& o) {
         GpuTrace::Overhead overhead{.what = text(o.what), .thread = number_of_thread(o.thread)};
         const bool there = span(o.begin_ns, o.end_ns, overhead.begin_ns, overhead.end_ns);
-        there ? trace_.overheads.push_back(std::move(overhead)) : void(++bad_spans_);
+        keep(there, trace_.overheads, std::move(overhead));
       });
     case Kind::window:
       return each<Window>(chunk, [&](const Window& record) { read_window(record); });
@@ -98,8 +98,8 @@ void ProcessReader::read_samples(const ChunkView& chunk) {
                               .stalled = f.stalled != 0,
                               .process = process_,
                               .device = f.device};
-        span(f.begin_ns, f.end_ns, fault.begin_ns, fault.end_ns) ? trace_.faults.push_back(fault)
-                                                                 : void(++bad_spans_);
+        const bool there = span(f.begin_ns, f.end_ns, fault.begin_ns, fault.end_ns);
+        keep(there, trace_.faults, fault);
       });
     case Kind::clock:
       return each<Clock>(chunk, [&](const Clock& record) { add_clock(record); });
@@ -136,6 +136,14 @@ void ProcessReader::read_samples(const ChunkView& chunk) {
   }
 }
 
+void ProcessReader::add_op(GpuTrace::Op& op, std::int64_t begin, std::int64_t end) {
+  if (span(begin, end, op.begin_ns, op.end_ns)) {
+    trace_.ops.push_back(op);
+  } else {
+    ++process().zero_stamps;
+  }
+}
+
 void ProcessReader::read_kernel(const Kernel& k) {
   const bool whole_graph = k.shape == kWholeGraph;
   GpuTrace::Op op{.kind = whole_graph ? GpuOpKind::graph : GpuOpKind::kernel,
@@ -144,8 +152,7 @@ void ProcessReader::read_kernel(const Kernel& k) {
                   .correlation = k.correlation,
                   .graph = k.graph,
                   .graph_node = k.graph_node};
-  span(k.begin_ns, k.end_ns, op.begin_ns, op.end_ns) ? trace_.ops.push_back(op)
-                                                     : void(++process().zero_stamps);
+  add_op(op, k.begin_ns, k.end_ns);
 }
 
 void ProcessReader::read_copy(const Copy& c) {
@@ -163,8 +170,7 @@ void ProcessReader::read_copy(const Copy& c) {
                   .from_address = c.from_address,
                   .to_address = c.to_address,
                   .content_hash = c.content_hash};
-  span(c.begin_ns, c.end_ns, op.begin_ns, op.end_ns) ? trace_.ops.push_back(op)
-                                                     : void(++process().zero_stamps);
+  add_op(op, c.begin_ns, c.end_ns);
 }
 
 void ProcessReader::read_call(const Call& c) {
@@ -181,8 +187,8 @@ void ProcessReader::read_call(const Call& c) {
   if (call.event != 0 && call.event >> kEventBits == 0) call.event |= std::uint64_t{process_} << kEventBits;
   const std::int64_t duration = is_long ? c.bytes : c.duration_ns;
   const bool fits = duration >= 0 && duration < kLatestStamp && c.begin_ns < kLatestStamp - duration;
-  fits&& span(c.begin_ns, c.begin_ns + duration, call.begin_ns, call.end_ns) ? trace_.calls.push_back(call)
-                                                                             : void(++bad_spans_);
+  const bool there = fits && span(c.begin_ns, c.begin_ns + duration, call.begin_ns, call.end_ns);
+  keep(there, trace_.calls, call);
 }
 
 void ProcessReader::read_total(const Total& t) {
@@ -252,8 +258,8 @@ void ProcessReader::add_counter(const Counter& c) {
                                  .pcie_read_bytes = figure(c.pcie_read, -1),
                                  .pcie_write_bytes = figure(c.pcie_write, -1),
                                  .sm_throughput = figure(c.sm_throughput, -1)};
-  span(c.begin_ns, c.end_ns, sample.begin_ns, sample.end_ns) ? trace_.counter_samples.push_back(sample)
-                                                             : void(++bad_spans_);
+  const bool there = span(c.begin_ns, c.end_ns, sample.begin_ns, sample.end_ns);
+  keep(there, trace_.counter_samples, sample);
 }
 
 void ProcessReader::close_open_ends() {

@@ -34,7 +34,7 @@ class ThreadCalls {
  public:
   static constexpr std::uint32_t kPlaces = 8192;
 
-  explicit ThreadCalls(pid_t tid) : tid(tid), ring_(new SeenCall[kPlaces]) {}
+  explicit ThreadCalls(pid_t thread) : tid(thread), ring_(new SeenCall[kPlaces]) {}
 
   /// Called by the thread itself. True: half a ring has gathered, and somebody should come for it.
   bool push(const SeenCall& call) {
@@ -76,7 +76,19 @@ class ThreadCalls {
     return 0;
   }
 
-  const pid_t tid;
+  bool is_empty() const {
+    return head_.load(std::memory_order_acquire) == tail_.load(std::memory_order_acquire);
+  }
+  /// For another thread, when the one that had it has ended and nothing of it is left.
+  void hand_to(pid_t thread) {
+    tid = thread;
+    ended = in_runtime = false;
+    open_count_ = 0;
+    known_generation = 0;
+  }
+
+  pid_t tid;                // read and changed under the lock of all rings
+  bool ended = false;       // so is this
   bool in_runtime = false;  // of the thread alone: inside a call of the runtime that is looked at
   // The stream that was asked for last, so that CUPTI is not asked again.
   const void* known_context = nullptr;
@@ -98,9 +110,10 @@ class ThreadCalls {
   alignas(64) std::atomic<std::uint32_t> tail_{0};
 };
 
-/// All threads that ever called. They stay: what a thread that has ended wrote is still to be fetched.
+/// The rings of all threads that call. That of a thread that has ended is fetched like the others, then used again.
 class CallRings {
  public:
+  CallRings();
   /// The ring of this thread; null where there is no memory for one.
   ThreadCalls* mine() noexcept;
   template <typename Visit>
@@ -111,6 +124,8 @@ class CallRings {
   std::int64_t launches() noexcept;
 
  private:
+  static void thread_ends(void* thread);
+
   std::mutex mutex_;
   std::vector<std::unique_ptr<ThreadCalls>> threads_;
 };

@@ -84,6 +84,8 @@ void Session::govern() noexcept {
   const std::int64_t now = now_ns();
   const bool was_keeping = governor_->keeping();
   bool traces = governor_->tick(now, spent_ns(), seen_ops_ + seen_calls_);
+  // Nothing more can be written, so nothing more need be looked at.
+  if (writer.failure() != 0) traces = false;
   if (config.has_part("off")) traces = now < first_begin_ns_ + kFlushNs;
   if (config.has_part("alternate")) traces = (now - first_begin_ns_) / 200'000'000 % 2 == 0;
   const bool keeps = governor_->keep(now, writer.bytes());
@@ -133,7 +135,10 @@ void Session::control_loop() noexcept {
       flushed_ns = now;
     }
     govern();
-    if (!has_windows_ && now - totals_ns >= kTotalsNs) {
+    if (in_window_ && now - totals_ns >= kTotalsNs) {
+      // What came so far speaks for itself; the rest of the window may have to speak for more.
+      traced_launches_ += rings.launches() - window_launches_begin_;
+      window_launches_begin_ = rings.launches();
       fold_weight_ = 1;
       fold_ = true;
       totals_ns = now;

@@ -9,11 +9,26 @@
 #include <numeric>
 
 #include "trace/simulate/links.h"
+#include "trace/timeline/parts.h"
 
 namespace fulcrum::trace {
 namespace {
 
 constexpr std::uint32_t kNone = UINT32_MAX;
+
+/// Between two nodes of a graph: seen here, or next to nothing, which it is.
+std::int64_t gap_of_nodes(const Joined& joined, const Scale& scale) {
+  std::vector<double> gaps;
+  for (const auto& ops : joined.stream_ops) {
+    for (std::size_t k = 1; k < ops.size(); ++k) {
+      const bool nodes = joined.op(ops[k]).graph && joined.call_of[ops[k]] >= 0 &&
+                         joined.call_of[ops[k]] == joined.call_of[ops[k - 1]];
+      const auto gap = joined.begin_ns[ops[k]] - joined.end_ns[ops[k - 1]];
+      if (nodes && gap >= 0) gaps.push_back(double(gap));
+    }
+  }
+  return gaps.size() < 5 ? scale.back_to_back_ns / 8 : std::int64_t(quantile(gaps, 0.5));
+}
 
 /// Places of nodes by kind and number.
 struct Places {
@@ -47,6 +62,7 @@ Graph::Graph(const Joined& joined, const Timeline& timeline)
   links.reserve(3 * joined.ops.size() + 3 * joined.calls.size());
   link_host(joined, scale, issue, times, links, own_ns);
   link_ops(joined, scale, issue, times, links);
+  node_gap_ns = gap_of_nodes(joined, scale);
 
   for (const auto c : joined.calls) {
     if (joined.call_window[c] < 0) continue;

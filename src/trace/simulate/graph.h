@@ -51,10 +51,12 @@ struct Graph {
   std::vector<std::uint32_t> outer;                   // call -> outermost call
   std::vector<std::uint32_t> first_op, ops_of_calls;  // as in Joined
   std::size_t windows = 0, ops = 0;                   // ops: of the trace
+  std::int64_t node_gap_ns = 0;                       // between two nodes of a graph
 };
 
-/// Simulated length of the steady part, summed over windows, with a change applied.
-double simulate(const Graph&, const Change&);
+/// Simulated length of the steady part, summed over windows, with a change applied. `tracing_ns`: what tracing added to
+/// a call that launches, to be taken off.
+double simulate(const Graph&, const Change&, std::int64_t tracing_ns = 0);
 /// The same as it was observed.
 double observed_seconds(const Graph&);
 

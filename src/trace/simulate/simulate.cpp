@@ -28,8 +28,10 @@ struct Changed {
   std::vector<std::uint8_t> ops, calls;
   std::unordered_map<std::uint32_t, std::int64_t> own, before;  // by outermost call
   const Change& change;
+  std::int64_t tracing_ns;
 
-  Changed(const Graph& graph, const Change& c) : ops(graph.ops, 0), calls(graph.outer.size(), 0), change(c) {
+  Changed(const Graph& graph, const Change& c, std::int64_t tracing)
+      : ops(graph.ops, 0), calls(graph.outer.size(), 0), change(c), tracing_ns(tracing) {
     const auto mark_op = [&](std::uint32_t i, Flag flag) {
       if (i < ops.size()) ops[i] |= flag;
     };
@@ -54,11 +56,13 @@ struct Changed {
 
   std::int64_t own_ns(const Graph& graph, std::uint32_t call) const {
     if (calls[call] & kGone) return 0;
-    return calls[call] & kNewOwn ? own.at(call) : graph.own_ns[call];
+    if (calls[call] & kNewOwn) return own.at(call);
+    const bool launches = graph.first_op[call + 1] > graph.first_op[call];
+    // What tracing adds is at most half of a call, whatever was calibrated.
+    return graph.own_ns[call] - (launches ? std::min(tracing_ns, graph.own_ns[call] / 2) : 0);
   }
   /// By how much a call has become shorter.
   std::int64_t shorter_ns(const Graph& graph, std::uint32_t call) const {
-    if (!(calls[call] & (kGone | kNewOwn))) return 0;
     return std::max<std::int64_t>(0, graph.own_ns[call] - own_ns(graph, call));
   }
   std::int64_t duration_ns(const Graph::Node& node) const {
@@ -81,10 +85,10 @@ struct Changed {
 
 class Pass {
  public:
-  Pass(const Graph& graph, const Change& change)
+  Pass(const Graph& graph, const Change& change, std::int64_t tracing_ns)
       : graph_(graph),
         change_(change),
-        changed_(graph, change),
+        changed_(graph, change, tracing_ns),
         end_(graph.nodes.size()),
         tail_(graph.nodes.size(), kLongAgo) {}
 
@@ -153,7 +157,10 @@ class Pass {
         // Whatever follows waits for this op and for what this op stood behind.
         tail_[v] = std::max(tail_[v], tail_[edge.from]);
         if (flags & kOwnStream) return INT64_MIN;
-        return tail_[edge.from] + (flags & kGone ? 0 : edge.lag_ns);
+        const auto lag = flags & kGone          ? 0
+                         : flags & kNotLaunched ? std::min(edge.lag_ns, graph_.node_gap_ns)
+                                                : edge.lag_ns;
+        return tail_[edge.from] + lag;
       }
       case EdgeKind::engine:
         return flags & kGone ? INT64_MIN : end_[edge.from] + edge.lag_ns;
@@ -175,7 +182,9 @@ class Pass {
 
 }  // namespace
 
-double simulate(const Graph& graph, const Change& change) { return Pass(graph, change).run(); }
+double simulate(const Graph& graph, const Change& change, std::int64_t tracing_ns) {
+  return Pass(graph, change, tracing_ns).run();
+}
 
 double observed_seconds(const Graph& graph) {
   std::vector<std::int64_t> first(graph.windows, INT64_MAX), last(graph.windows, INT64_MIN);

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kEnough = 5;  // observations that make a figure of this trace
 // Usual figures of a current data centre GPU, in seconds: used with neither a trace nor a profile that shows them.
+constexpr double kLongestLatency = 30e-6;
 constexpr double kBackToBack = 1.0e-6, kLaunch = 2.2e-6, kLatency = 1.8e-6, kSmallCopy = 6e-6;
 
 struct Observations {
@@ -24,28 +25,31 @@ bool pinned_copy(const GpuTrace::Op& op) {
          (op.copy == CopyKind::h2d || op.copy == CopyKind::d2h);
 }
 
-/// Gaps between ops of a stream of which the second was queued before the first ended.
-void look_at_streams(const Joined& joined, Observations& seen) {
-  for (const auto& ops : joined.stream_ops) {
-    for (std::size_t i = 1; i < ops.size(); ++i) {
-      const auto before = ops[i - 1], after = ops[i];
-      const auto call = joined.call_of[after];
-      if (call < 0 || joined.window_of[before] != joined.window_of[after]) continue;
-      if (joined.trace.calls[std::size_t(call)].end_ns > joined.end_ns[before]) continue;
-      const auto gap = joined.begin_ns[after] - joined.end_ns[before];
-      if (gap < 0) continue;
-      const bool kernels =
-          joined.op(before).kind == GpuOpKind::kernel && joined.op(after).kind == GpuOpKind::kernel;
-      (kernels ? seen.between_kernels : seen.between_any).push_back(double(gap) * 1e-9);
-    }
-  }
+/// Gaps between ops of a stream of which the second was queued before the first ended, and nothing else ran between
+/// them or after the first: another stream's op is something to wait for.
+void look_at_queue(const Joined& joined, std::uint32_t before, std::uint32_t after, Observations& seen) {
+  const auto call = joined.call_of[after];
+  if (call < 0 || joined.op(before).stream != joined.op(after).stream) return;
+  if (joined.window_of[before] != joined.window_of[after]) return;
+  if (joined.trace.calls[std::size_t(call)].end_ns > joined.end_ns[before]) return;
+  const auto gap = joined.begin_ns[after] - joined.end_ns[before];
+  if (gap < 0) return;
+  const GpuTrace::Op &a = joined.op(before), &b = joined.op(after);
+  const bool kernels = a.kind == GpuOpKind::kernel && b.kind == GpuOpKind::kernel;
+  if (a.graph && b.graph) return;  // nodes follow each other far more closely
+  auto& list = kernels ? seen.between_kernels : seen.between_any;
+  list.push_back(double(gap) * 1e-9);
 }
 
 void look_at_ops(const Joined& joined, Observations& seen) {
-  std::unordered_map<int, std::int64_t> busy_until;
+  struct Busy {
+    std::int64_t until = 0, last = -1;
+  };
+  std::unordered_map<int, Busy> devices;
   for (const auto i : joined.ops) {
     const GpuTrace::Op& op = joined.op(i);
-    std::int64_t& until = busy_until[joined.device_of[i]];
+    auto& [until, last] = devices[joined.device_of[i]];
+    if (last >= 0) look_at_queue(joined, std::uint32_t(last), i, seen);
     if (const auto c = joined.call_of[i]; c >= 0) {
       const GpuTrace::Call& call = joined.trace.calls[std::size_t(c)];
       const bool idle = until <= call.begin_ns;
@@ -59,7 +63,7 @@ void look_at_ops(const Joined& joined, Observations& seen) {
     if (pinned_copy(op) && op.bytes >= 1 << 20) {
       seen.pinned.push_back(double(op.duration_ns()) * 1e-9 / double(op.bytes));
     }
-    until = std::max(until, joined.end_ns[i]);
+    if (joined.end_ns[i] >= until) until = joined.end_ns[i], last = i;
   }
 }
 
@@ -88,13 +92,14 @@ double quantile(std::vector<double>& values, double q) {
 
 void observe_costs(const Joined& joined, const Costs& known, Timeline& result) {
   Observations seen;
-  look_at_streams(joined, seen);
   look_at_ops(joined, seen);
   for (const auto c : joined.calls) {
     const GpuTrace::Call& call = joined.trace.calls[c];
     if (call.kind == CallKind::launch) seen.launch.push_back(double(call.end_ns - call.begin_ns) * 1e-9);
   }
   auto& between = seen.between_kernels.size() >= kEnough ? seen.between_kernels : seen.between_any;
+  // A kernel that waits for pages to move, or for a clock to rise, looks like one that is slow to start.
+  std::erase_if(seen.latency, [](double seconds) { return seconds > kLongestLatency; });
   result.back_to_back = choose(between, 0.2, known.back_to_back_seconds, known.from, kBackToBack);
   result.launch = choose(seen.launch, 0.5, known.launch_seconds, known.from, kLaunch);
   result.launch_latency = choose(seen.latency, 0.5, known.launch_latency_seconds, known.from, kLatency);

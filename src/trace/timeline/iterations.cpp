@@ -142,8 +142,17 @@ void judge(const std::vector<Launch>& launches, Candidate& candidate) {
   candidate.idle_ns /= double(candidate.at.size() - 1);
 }
 
-/// Every launch, pair and triple that occurs at least three times and spans at least half of the sequence.
+/// Every launch, pair and triple that occurs at least three times and spans at least half of the sequence or of the
+/// GPU's work: one launch of a graph is as much as all kernels in it.
 std::vector<Candidate> candidates_of(const std::vector<Launch>& launches) {
+  std::vector<double> work_ns{0};  // before each launch
+  for (const Launch& launch : launches)
+    work_ns.push_back(work_ns.back() + double(launch.end_ns - launch.begin_ns));
+  const auto spans_half = [&](const std::vector<std::uint32_t>& at) {
+    const double whole = 0.5 * (1 - 1.0 / double(at.size()));
+    return double(at.back() - at.front()) >= whole * double(launches.size()) ||
+           work_ns[at.back()] - work_ns[at.front()] >= whole * work_ns.back();
+  };
   std::vector<Candidate> result;
   for (std::size_t length = 1; length <= 3; ++length) {
     std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> places;
@@ -153,10 +162,7 @@ std::vector<Candidate> candidates_of(const std::vector<Launch>& launches) {
       if (launches[i].main) places[token].push_back(std::uint32_t(i));
     }
     for (auto& [token, at] : places) {
-      if (at.size() < 3 ||
-          double(at.back() - at.front()) < 0.5 * double(launches.size()) * (1 - 1.0 / double(at.size()))) {
-        continue;
-      }
+      if (at.size() < 3 || !spans_half(at)) continue;
       Candidate candidate{.at = std::move(at)};
       judge(launches, candidate);
       if (candidate.regular >= 0.8) result.push_back(std::move(candidate));
