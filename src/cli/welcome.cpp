@@ -59,6 +59,7 @@ std::vector<Advice> advice(Context& context) {
     list.push_back({"doctor", "a GPU is there and not usable yet; this says why"});
   if (!context.profile())
     list.push_back({"machine", "measure what this machine can do at best, once; takes a minute"});
+  if (gpu_works()) list.push_back({"trace -- ./app", "why any CUDA program is slow, and what would help"});
   list.push_back(first_bench());
   list.push_back({"ops", "every op, and which backend runs it how"});
   list.push_back({"bench -- sleep 0.1", "time any command of yours"});

@@ -44,6 +44,8 @@ bool is_pageable(const GpuTrace::Op& op) {
 }
 bool crosses(const GpuTrace::Op& op) { return op.copy == CopyKind::h2d || op.copy == CopyKind::d2h; }
 
+bool is_readback(const GpuTrace::Op& op) { return op.copy == CopyKind::d2h && op.bytes <= 64 << 10; }
+
 double pinned_seconds_a_byte(const Facts& facts) {
   if (facts.timeline.pinned_bytes.seconds > 0) return facts.timeline.pinned_bytes.seconds;
   if (facts.roofs.pinned_bytes_per_second > 0) return 1 / facts.roofs.pinned_bytes_per_second;

@@ -12,6 +12,8 @@ namespace fulcrum::diagnose {
 
 bool is_pageable(const GpuTrace::Op&);
 bool crosses(const GpuTrace::Op&);  // host to device or back
+/// A few bytes to the host: what costs is that it waits for them.
+bool is_readback(const GpuTrace::Op&);
 /// Seconds a byte of a pinned copy: measured here or elsewhere, else PCIe 5.
 double pinned_seconds_a_byte(const Facts&);
 /// What any copy takes beside its bytes, on the GPU.

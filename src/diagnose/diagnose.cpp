@@ -18,7 +18,7 @@ constexpr std::string_view kParallelism = "small_grid";
 // Simulating durations knows nothing of caches, clocks and the time between two ops, which a change moves too.
 constexpr double kMargin = 0.03;
 constexpr double kMostSaved = 0.99;
-constexpr std::string_view kCompare = "fulcrum trace --diff BEFORE AFTER";
+constexpr std::string_view kCompare = "fulcrum trace --diff before.ftrace after.ftrace";
 
 // The same rule about the same subject twice is one finding: the larger.
 void keep_one_each(std::vector<Finding>& findings) {

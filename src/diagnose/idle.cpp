@@ -54,6 +54,7 @@ std::int64_t blamed(const Facts& facts, const Joined& joined, const Timeline::Ga
   return -1;
 }
 
+bool is_wait(CallKind kind) { return is_sync(kind) || kind == CallKind::query; }
 bool is_copy(CallKind kind) { return kind == CallKind::copy; }
 
 // A short gap after which came what a graph could hold: launched alone, with no work of the program before it.
@@ -78,6 +79,20 @@ bool arrived_late(const Facts& facts, const Joined& joined, const Timeline::Gap&
   return double(gap.end_ns - facts.trace.calls[std::size_t(call)].begin_ns) <= 1.1 * way_ns;
 }
 
+// Time of a gap inside allocations and frees of the thread that ended it.
+std::int64_t allocating_ns(const Facts& facts, const Joined& joined, const Timeline::Gap& gap) {
+  std::int64_t call = gap.after < joined.call_of_op.size() ? joined.call_of_op[gap.after] : -1;
+  std::int64_t sum = 0;
+  for (; call >= 0; call = joined.before(std::uint32_t(call))) {
+    const GpuTrace::Call& c = facts.trace.calls[std::size_t(call)];
+    if (c.end_ns <= gap.begin_ns) break;
+    if (is_allocation(joined.kind[std::size_t(call)])) {
+      sum += std::min(c.end_ns, gap.end_ns) - std::max(c.begin_ns, gap.begin_ns);
+    }
+  }
+  return sum;
+}
+
 Idle owned(const Facts& facts, const Joined& joined, const Timeline::Gap& gap,
            const std::vector<const GpuTrace::Fault*>& faults, std::int64_t limit_ns) {
   Idle idle{.gap = &gap};
@@ -93,13 +108,20 @@ Idle owned(const Facts& facts, const Joined& joined, const Timeline::Gap& gap,
       idle.owner = is_dispatch(facts, joined, gap, limit_ns) ? Owner::launch : Owner::nobody;
       break;
     case GapCause::host:
+      // Comparing contents takes the tracer as long as the program would take to write them.
+      if (facts.trace.ops[gap.after].content_hash != 0) break;
       idle.owner = is_dispatch(facts, joined, gap, limit_ns) ? Owner::launch
                    : length >= limit_ns                      ? Owner::host
                                                              : Owner::nobody;
       break;
     case GapCause::sync:
+      if (allocating_ns(facts, joined, gap) * 3 > length) {  // it waited, and then memory took its time
+        idle.owner = Owner::alloc;
+        idle.call = blamed(facts, joined, gap, is_allocation);
+        break;
+      }
       idle.owner = Owner::sync;
-      idle.call = blamed(facts, joined, gap, is_sync);
+      idle.call = blamed(facts, joined, gap, is_wait);
       if (idle.call < 0) {  // a synchronous copy waits as well
         idle.call = blamed(facts, joined, gap, is_copy);
         if (idle.call >= 0) idle.owner = Owner::copy;

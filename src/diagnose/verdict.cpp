@@ -12,13 +12,36 @@
 namespace fulcrum::diagnose {
 namespace {
 
-constexpr double kBusyEnough = 0.9;    // above, gaps are not what the run waits for
-constexpr double kCopiesMatter = 0.3;  // share of the time with copies and no kernel
+constexpr double kBusyEnough = 0.9;     // above, gaps are not what the run waits for
+constexpr double kCopiesMatter = 0.3;   // share of the time with copies and no kernel
+constexpr double kKernelsMatter = 0.5;  // below, which kernels fill the little busy time does not matter
+constexpr double kLeastShare = 0.05;    // of the time, to be named
+constexpr std::size_t kLongestName = 40;
+
+// What the first finding makes of the run, in a word or two.
+struct Bound {
+  std::string_view rule, by;
+};
+constexpr Bound kBounds[] = {
+    {"launch_bound", "kernel launches"},
+    {"idle_gaps", "the host's own work"},
+    {"sync_stall", "waits of the host"},
+    {"alloc_in_loop", "allocations"},
+    {"pageable_copy", "copies"},
+    {"small_copies", "copies"},
+    {"redundant_copy", "copies"},
+    {"no_overlap", "copies that run alone"},
+    {"default_stream", "the default stream"},
+    {"managed_faults", "page faults"},
+    {"small_grid", "kernels that leave SMs idle"},
+    {"tail", "kernels that leave SMs idle"},
+    {"throttle", "the GPU's clock"},
+};
 
 std::string_view words(GapCause cause) {
   switch (cause) {
     case GapCause::host:
-      return "for the host to compute";
+      return "for the host, which is outside CUDA";
     case GapCause::launch:
       return "for launch calls";
     case GapCause::sync:
@@ -60,19 +83,30 @@ const Timeline::Device* busiest(const Timeline& timeline) {
   return found == timeline.devices.end() ? nullptr : &*found;
 }
 
-// "gemm 61 % of the time at 88 % of the memory's peak, softmax 12 %"
+// "gemm 61 % (at 88 % of the memory's peak), softmax 12 %"
 std::string top_kernels(const Facts& facts, std::size_t most) {
   std::string text;
   const std::vector<Group> all = groups(facts, [](const Timeline::Kernel&) { return true; });
-  for (std::size_t i = 0; i < std::min(most, all.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(most, all.size()) && all[i].share >= kLeastShare; ++i) {
     const Timeline::Kernel& kernel = all[i].first();
-    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", all[i].name, percent(all[i].share));
+    std::string name = all[i].name;
+    if (name.size() > kLongestName) name = name.substr(0, kLongestName - 3) + "...";
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", name, percent(all[i].share));
     const double memory = kernel.dram_share, tensor = kernel.tensor_share;
     if (memory >= 0 && memory >= tensor)
       text += fmt::format(" (at {} of the memory's peak)", percent(memory));
     if (tensor > memory) text += fmt::format(" (tensor cores busy {})", percent(tensor));
   }
   return text;
+}
+
+std::string_view bound_by(const Facts& facts, const Diagnosis& diagnosis) {
+  if (!diagnosis.findings.empty() && diagnosis.findings.front().saved_high > 0) {
+    for (const Bound& bound : kBounds) {
+      if (bound.rule == diagnosis.findings.front().id) return bound.by;
+    }
+  }
+  return facts.timeline.busy_share() >= kBusyEnough ? "its kernels" : "";
 }
 
 }  // namespace
@@ -87,15 +121,16 @@ std::string verdict(const Facts& facts, const Diagnosis& diagnosis) {
   const std::string of =
       has_steps(facts) ? fmt::format("each step ({})", human_seconds(timeline.iterations.median_seconds))
                        : fmt::format("the {} traced", human_seconds(timeline.seconds));
-  std::string text = fmt::format("The GPU is busy {} of {}", percent(busy), of);
+  const std::string_view by = bound_by(facts, diagnosis);
+  std::string text = by.empty() ? "The" : fmt::format("Bound by {}: the", by);
+  text += fmt::format(" GPU is busy {} of {}", percent(busy), of);
   const auto [cause, idle] = biggest_gap(facts);
-  if (busy < kBusyEnough && idle > copies) {
-    text += fmt::format(" and idle {} of it {}", percent(idle), words(cause));
-  } else if (copies > kCopiesMatter) {
+  if (by.empty() && idle > copies) text += fmt::format(" and idle {} of it {}", percent(idle), words(cause));
+  if (copies > kCopiesMatter)
     text += fmt::format(", {} with copies and no kernel beside them", percent(copies));
-  }
-  text += fmt::format(". Most time: {}.", top_kernels(facts, 3));
-  if (timeline.kernels.empty()) text = text.substr(0, text.rfind(" Most time"));
+  text += ".";
+  const std::string kernels = busy >= kKernelsMatter ? top_kernels(facts, 3) : "";
+  if (!kernels.empty()) text += fmt::format(" Most time: {}.", kernels);
   if (diagnosis.findings.empty()) text += " Nothing was found that is worth changing.";
   return text;
 }

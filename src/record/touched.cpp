@@ -62,7 +62,9 @@ void TouchedBytes::tick(double seconds) {
   if (seconds - cleared_ < kReadAfterSeconds[reads_]) return;
   ++reads_;
   const auto rollup = read_file(fmt::format("/proc/{}/smaps_rollup", pid_));
-  if (rollup.ok()) referenced_ = std::max(referenced_, rollup_bytes(*rollup, "Referenced").value_or(0));
+  if (!rollup.ok()) return;
+  referenced_ = std::max(referenced_, rollup_bytes(*rollup, "Referenced").value_or(0));
+  seen_for_ = seconds - cleared_;
 }
 
 }  // namespace fulcrum::record

@@ -19,14 +19,18 @@ class TouchedBytes {
   explicit TouchedBytes(pid_t pid) : pid_(pid) {}
   /// To be called often, with the time since the recording began.
   void tick(double seconds);
-  /// Since the bits were cleared, or what was resident at most; 0: the process was never seen.
-  double bytes() const { return referenced_ > 0 ? referenced_ : resident_; }
+  /// Since the bits were cleared, or of a process that did not live for long after that what was resident at most; 0: it
+  /// was never seen.
+  double bytes() const { return seen_for_ >= kEnoughSeconds ? referenced_ : resident_; }
 
  private:
   pid_t pid_;
+  static constexpr double kEnoughSeconds = 1.5;
+
   bool given_up_ = false;
   std::size_t reads_ = 0;
   double cleared_ = -1;  // when
+  double seen_for_ = 0;  // from then to the last reading
   double referenced_ = 0, resident_ = 0;
 };
 

@@ -91,27 +91,27 @@ std::string finding_text(const Finding& finding, std::size_t number, const Timel
   return text;
 }
 
-/// Rules that miss the same thing are named together; what each of them needs in particular is in --json.
+/// Lists of metrics would bury the rest: a long reason is cut.
+std::string short_reason(const NotChecked& one) {
+  constexpr std::size_t kMost = 110;
+  const std::string reason = one.hint.empty() ? one.why : fmt::format("{}; {}", one.why, one.hint);
+  if (reason.size() <= kMost) return reason;
+  if (one.why.size() <= kMost / 2) return one.why + "; --json says what";
+  return one.why.substr(0, one.why.rfind(' ', kMost / 2)) + " ..; --json says what";
+}
+
+/// Rules that miss the same thing are named together.
 std::string not_checked_text(const Diagnosis& diagnosis, int width) {
-  struct Group {
-    std::string why, hint;
-    std::vector<std::string> rules;
-  };
-  std::vector<Group> groups;
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups;
   for (const NotChecked& one : diagnosis.not_checked) {
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.why == one.why; });
-    if (group == groups.end()) {
-      groups.push_back({one.why, one.hint, {one.rule}});
-      continue;
-    }
-    if (group->hint != one.hint) group->hint = "--json says what each wants";
-    group->rules.push_back(one.rule);
+    const std::string reason = short_reason(one);
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.first == reason; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {reason, {}});
+    group->second.push_back(one.rule);
   }
   std::vector<std::string> parts;
-  for (const Group& group : groups) {
-    parts.push_back(fmt::format("{} ({}{}{})", fmt::join(group.rules, ", "), group.why,
-                                group.hint.empty() ? "" : "; ", group.hint));
-  }
+  for (const auto& [reason, rules] : groups)
+    parts.push_back(fmt::format("{} ({})", fmt::join(rules, ", "), reason));
   return parts.empty() ? "" : wrap(fmt::format("Not checked: {}", fmt::join(parts, "; ")), width, 2) + "\n";
 }
 
@@ -133,10 +133,12 @@ std::string waiting_text(const Diagnosis& diagnosis, int width) {
          "\n";
 }
 
-/// Without its arguments; its class and namespace say where it is.
-std::string host_function(const std::string& name) {
-  const std::size_t arguments = name.find('(', 1);
-  return arguments == std::string::npos ? name : name.substr(0, arguments);
+/// "in Optimizer::step": without its arguments; its class and namespace say where it is. A host that slept there
+/// instead of computing is "waiting in" it already.
+std::string in_function(const std::string& name) {
+  std::string text = name.starts_with("waiting in ") ? name : "in " + name;
+  const std::size_t arguments = text.find('(', text.find("in ") + 4);
+  return arguments == std::string::npos ? text : text.substr(0, arguments);
 }
 
 std::string busy_line(const TraceFacts& facts) {
@@ -151,7 +153,7 @@ std::string busy_line(const TraceFacts& facts) {
     if (idle.share < 0.01 || causes.size() >= 4) continue;
     std::string cause = fmt::format("{} {}", to_string(idle.cause), percent(idle.share));
     if (!idle.function.empty())
-      cause += fmt::format(" ({} of it in {})", percent(idle.function_share), host_function(idle.function));
+      cause += fmt::format(" ({} of it {})", percent(idle.function_share), in_function(idle.function));
     causes.push_back(std::move(cause));
   }
   if (!causes.empty()) text += fmt::format("; idle by cause: {}", fmt::join(causes, ", "));

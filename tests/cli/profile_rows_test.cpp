@@ -192,6 +192,47 @@ TEST(ProfileSubject, UnknownCodeGetsBoundsAndStaysAtMeasureFirst) {
   }
 }
 
+TEST(ProfileRows, SayWhatShowsThatTheyRunInParallel) {
+  ProfileBuilder builder;
+  builder.on_cpu(0, "main;GOMP_parallel;kernel._omp_fn.0", 100, 0)
+      .on_cpu(1, "clone;gomp_thread_start;kernel._omp_fn.0", 100, 0);
+  builder.on_cpu(0, "main;__kmpc_fork_call;called", 100, 1);
+  builder.blocked(0, "main;join", 2, 1).on_cpu(1, "clone;pooled", 100, 2).on_cpu(2, "clone;pooled", 100, 2);
+  builder.on_cpu(0, "main;alone", 100, 3);
+  const CpuProfile profile = builder.take();
+  const auto rows = rows_of(profile);
+  EXPECT_EQ(find(rows, "kernel._omp_fn.0")->parallel, "a parallel loop of the program");
+  EXPECT_EQ(find(rows, "called")->parallel, "a parallel loop of the program");
+  EXPECT_EQ(find(rows, "pooled")->parallel, "2 threads inside at once");
+  EXPECT_EQ(find(rows, "alone")->parallel, "");
+}
+
+TEST(ProfileSubject, CodeThatRunsInParallelMayBeOffloaded) {
+  ProfileBuilder builder;
+  builder.on_cpu(0, "main;GOMP_parallel;stencil._omp_fn.0", 900, 0).on_cpu(0, "main;other", 100, 9);
+  CpuProfile profile = builder.take();
+  profile.mixes = {{.function = "stencil._omp_fn.0",
+                    .module = "program",
+                    .samples = 900,
+                    .flops = 1,
+                    .load_bytes = 8,
+                    .store_bytes = 2,
+                    .vector_bits = {{32, 1.0}},
+                    .access = "streaming"}};
+  const Machine host = machine();
+  const auto verdict_of = [&] {
+    const Subject subject = subject_of(profile, host, &host.gpus.front());
+    const fulcrum::Plan plan = model::plan(model::Model(host, {}, host, {}), subject.input);
+    for (const PlanRow& row : plan.rows) {
+      if (row.name == "stencil._omp_fn.0" && row.action == "offload") return row.verdict;
+    }
+    return PlanVerdict::already_right;
+  };
+  EXPECT_EQ(verdict_of(), PlanVerdict::offload_now);
+  profile.origin = "perf script";  // says nothing about waiting and sizes
+  EXPECT_EQ(verdict_of(), PlanVerdict::measure_first);
+}
+
 TEST(ProfileSubject, SizedCallsArePricedAgainstTheirRecordedTime) {
   ProfileBuilder builder;
   builder.on_cpu(0, "main;step", 100, 0);

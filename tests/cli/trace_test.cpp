@@ -6,6 +6,7 @@
 #include <fulcrum/trace.h>
 
 #include "cli/program.h"
+#include "cli/trace/calibrate.h"
 #include "support/traces.h"
 
 namespace fulcrum::cli {
@@ -93,12 +94,64 @@ TEST(Trace, ComparesTwoRuns) {
   EXPECT_TRUE(has(same.output, "the same within doubt")) << same.output;
 }
 
-TEST(Trace, ReadsTheExampleThatComesWithTheProgram) {
-  const Outcome outcome =
-      fulcrum({"trace", std::string(FULCRUM_SOURCE_DIR) + "/share/traces/training.ftrace"});
+/// What torch.profiler writes about twenty steps of a launch and a wait.
+std::string kineto() {
+  Json events = Json::array();
+  for (int step = 0; step < 20; ++step) {
+    const double at = 1000.0 * step;
+    const auto event = [&](const char* kind, const char* name, double begin, double us, Json more) {
+      more["correlation"] = step + 1;
+      events.push_back(Json{{"ph", "X"},
+                            {"cat", kind},
+                            {"name", name},
+                            {"pid", 5},
+                            {"tid", 5},
+                            {"ts", at + begin},
+                            {"dur", us},
+                            {"args", std::move(more)}});
+    };
+    event("cuda_runtime", "cudaLaunchKernel", 0, 5, {});
+    event("kernel", "work(float*)", 10, 100,
+          Json{{"device", 0}, {"stream", 7}, {"grid", {2, 1, 1}}, {"block", {128, 1, 1}}});
+    event("cuda_runtime", "cudaDeviceSynchronize", 20, 95, {});
+  }
+  return json_text(Json{{"deviceProperties", {{{"id", 0}, {"name", "NVIDIA H200"}, {"numSms", 132}}}},
+                        {"traceEvents", std::move(events)}});
+}
+
+TEST(Trace, ReadsWhatTorchProfilerExports) {
+  const Folder folder;
+  const std::string file = put(folder, "torch.json", kineto());
+  const Outcome outcome = fulcrum({"trace", file});
   ASSERT_EQ(outcome.code, 0) << outcome.error;
-  EXPECT_TRUE(has(outcome.output, "GPU busy")) << outcome.output;
-  EXPECT_TRUE(has(outcome.output, "1 ")) << outcome.output;
+  EXPECT_TRUE(has(outcome.output, "NVIDIA H200")) << outcome.output;
+  const auto packed = run_process({"gzip", file}, {});
+  if (!packed.ok() || packed->exit_code != 0) GTEST_SKIP() << "there is no gzip here";
+  const Outcome again = fulcrum({"trace", file + ".gz"});
+  ASSERT_EQ(again.code, 0) << again.error;
+  const auto verdict = [](const std::string& text) { return text.substr(0, text.find("\n\n")); };
+  EXPECT_EQ(verdict(again.output), verdict(outcome.output));
+}
+
+TEST(Trace, TheReadmeShowsTheExampleThatComesWithTheProgram) {
+  const std::string root = FULCRUM_SOURCE_DIR;
+  const Outcome outcome = fulcrum({"trace", "--top", "3", root + "/share/traces/training.ftrace"});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  const std::string shown = outcome.output.substr(0, outcome.output.find("\nChecked and fine"));
+  EXPECT_TRUE(has(shown, "\n1 fix")) << shown;
+  EXPECT_TRUE(has(content(root + "/README.md"), shown)) << "README.md should show:\n" << shown;
+}
+
+TEST(TraceCosts, ComeFromWhatTracingAddsToACall) {
+  const auto costs = costs_of({.bare = {9e-6, 8e-6, 8.5e-6}, .traced = {9.5e-6, 9.7e-6, 9.4e-6}});
+  ASSERT_TRUE(costs.ok()) << costs.error().message;
+  EXPECT_NEAR(costs->record_seconds, 0.5e-6, 1e-12);
+  EXPECT_NEAR(costs->call_record_seconds, 0.25e-6, 1e-12);
+}
+
+TEST(TraceCosts, AreNotMadeUpFromNoise) {
+  EXPECT_FALSE(costs_of({.bare = {9e-6, 8e-6, 8.5e-6}, .traced = {8.9e-6, 9.7e-6, 9.4e-6}}).ok());
+  EXPECT_FALSE(costs_of({.bare = {9e-6, 9e-6, 9e-6}, .traced = {8e-6, 8e-6, 8e-6}}).ok());
 }
 
 struct Mistake {
@@ -126,6 +179,7 @@ TEST(Trace, AnswersMistakesWithTheNextStep) {
       {"JSON of something else", {"trace", put(folder, "o.json", "{\"a\": 1}")}, 2, "no GPU work"},
       {"a profile", {"trace", put(folder, "p.json", R"({"schema": "fulcrum.profile/1"})")}, 3, "p.json"},
       {"an nsys report", {"trace", put(folder, "x.nsys-rep", "abc")}, 3, "Nsight Systems"},
+      {"calibration without a GPU", {"trace", "--calibrate"}, 3, "no GPU"},
       {"an unknown format", {"trace", good, "--format", "svg"}, 2, "svg"},
       {"a missing ncu file", {"trace", good, "--ncu", folder / "none.csv"}, 3, "none.csv"},
       {"a difference with one file", {"trace", "--diff", good}, 2, "--diff"},
@@ -135,7 +189,7 @@ TEST(Trace, AnswersMistakesWithTheNextStep) {
        ""},
   };
   for (const Mistake& mistake : mistakes) {
-    const Outcome outcome = fulcrum(mistake.arguments);
+    const Outcome outcome = fulcrum(mistake.arguments, {{"CUDA_VISIBLE_DEVICES", ""}});
     EXPECT_EQ(outcome.code, mistake.code) << mistake.what << ": " << outcome.error << outcome.output;
     EXPECT_TRUE(has(outcome.error, mistake.says)) << mistake.what << ": " << outcome.error;
   }
@@ -160,6 +214,47 @@ TEST(Trace, SaysWhenAProgramUsesNoGpuAndLeavesItAlone) {
   EXPECT_TRUE(has(outcome.error, "exit code 3")) << outcome.error;
   EXPECT_TRUE(has(outcome.error, "fulcrum record")) << outcome.error;
   EXPECT_FALSE(std::filesystem::exists(folder / "o.ftrace"));
+}
+
+/// A program that uses a CUPTI that is none: everything but the GPU is real.
+class TracedProgram : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(kPrograms / "injected"))
+      GTEST_SKIP() << "the injected library was not built";
+  }
+  Outcome traced(std::vector<std::string> options, std::vector<std::string> program) const {
+    options.insert(options.begin(),
+                   {"trace", "--output", folder_ / "o.ftrace", "--json", folder_ / "f.json"});
+    options.insert(options.end(), {"--", kPrograms / "injected"});
+    options.insert(options.end(), program.begin(), program.end());
+    return fulcrum(options, {{"FAKE_CUPTI_PATH", kPrograms / "fake" / "libcupti.so.13"}});
+  }
+  const std::filesystem::path kPrograms = std::filesystem::path(FULCRUM_BINARY_DIR) / "tests/trace_programs";
+  Json read_findings() const { return findings_of(folder_, folder_ / "o.ftrace")["findings"]; }
+  Folder folder_;
+};
+
+TEST_F(TracedProgram, IsTracedSavedAndReadBack) {
+  const Outcome outcome = traced({}, {"400", "return"});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  EXPECT_TRUE(has(outcome.output, "launched 400\n")) << outcome.output;
+  EXPECT_TRUE(has(outcome.output, "Fake GPU")) << outcome.output;
+  EXPECT_TRUE(has(outcome.output, "exit code 5")) << "the program's own: " << outcome.output;
+  const Json found = read(folder_ / "f.json");
+  EXPECT_EQ(found["kernels"].size(), 2U);
+  EXPECT_EQ(found["facts"]["exit_code"], 5);
+  EXPECT_EQ(read_findings(), found["findings"]);
+}
+
+TEST_F(TracedProgram, WithItsHostNamesWhatTheGpuWaitsFor) {
+  const Outcome outcome = traced({"--with-cpu"}, {"4000", "slow"});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  if (has(outcome.output, "the host was not sampled")) GTEST_SKIP() << outcome.output;
+  bool named = false;
+  const Json facts = read(folder_ / "f.json")["facts"];
+  for (const Json& idle : facts["idle"]) named = named || idle["function"] != "";
+  EXPECT_TRUE(named) << outcome.output;
 }
 
 }  // namespace

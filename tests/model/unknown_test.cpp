@@ -120,6 +120,57 @@ TEST(UnknownCode, BoundsMakeRowsThatStayAtMeasureFirst) {
   }
 }
 
+PlanRow offload_row(const UnknownCode& c, const char* parallel) {
+  Machine device;
+  device.id = "device";
+  device.gpus = {gpu()};
+  const Bounds bounds = bounds_of(c, host(), &device.gpus.front());
+  PlanInput input;
+  input.items = {unknown(0.8)};
+  input.items[0].now = bounds.now;
+  input.items[0].best_cpu = bounds.cpu;
+  input.items[0].best_gpu = bounds.gpu;
+  input.items[0].facts.parallel = parallel;
+  for (const PlanRow& row : plan(Model(host(), {}, device, {}), input).rows) {
+    if (row.action == "offload") return row;
+  }
+  return {};
+}
+
+TEST(UnknownCode, ThatRunsInParallelTodayIsDecidedByItsBounds) {
+  // One thread at 10 GB/s: 2.5 ms at the GPU's roof, 25 ms with all doubt, 0.67 s on all cores.
+  EXPECT_EQ(offload_row(code(0.1), "").verdict, PlanVerdict::measure_first);
+  const PlanRow now = offload_row(code(0.1), "a parallel loop");
+  EXPECT_EQ(now.verdict, PlanVerdict::offload_now);
+  EXPECT_NE(now.why.find("a parallel loop; by its bounds at least 40x"), std::string::npos) << now.why;
+
+  // 10 GiB there and back take 0.4 s: still less than 0.67 s on all cores.
+  UnknownCode moved = code(0.1);
+  moved.touched_bytes = 10.0 * (1 << 30);
+  EXPECT_EQ(offload_row(moved, "a parallel loop").verdict, PlanVerdict::offload_now);
+  // 16.5 GiB take 0.66 s: the port would have to come near its bound.
+  moved.touched_bytes = 16.5 * (1 << 30);
+  EXPECT_EQ(offload_row(moved, "a parallel loop").verdict, PlanVerdict::offload_next);
+  // 20 GiB take 0.8 s: the cores are enough. What only reads them sends nothing back.
+  moved.touched_bytes = 20.0 * (1 << 30);
+  const PlanRow stays = offload_row(moved, "a parallel loop");
+  EXPECT_EQ(stays.verdict, PlanVerdict::keep_on_cpu);
+  EXPECT_NE(stays.why.find("all cores with SIMD"), std::string::npos) << stays.why;
+  moved.written_share = 0;
+  EXPECT_EQ(offload_row(moved, "a parallel loop").verdict, PlanVerdict::offload_now);
+}
+
+TEST(UnknownCode, WhoseTransfersAloneTakeLongerStaysWhateverItIs) {
+  UnknownCode moved = code(0.1);
+  moved.touched_bytes = 30.0 * (1 << 30);  // 1.2 s
+  const PlanRow row = offload_row(moved, "");
+  EXPECT_EQ(row.verdict, PlanVerdict::keep_on_cpu);
+  EXPECT_NE(row.why.find("even at its roof"), std::string::npos) << row.why;
+  // If only a part of what the program touches is its own, nobody knows.
+  moved.least_bytes = 1 << 20;
+  EXPECT_EQ(offload_row(moved, "").verdict, PlanVerdict::measure_first);
+}
+
 TEST(Plan, WhatRunsTodayIsTheBestCpuWhereAPredictionIsSlower) {
   PlanItem item = unknown(0.5);
   item.best_cpu->seconds = 2;

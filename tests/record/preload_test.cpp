@@ -122,10 +122,16 @@ TEST(TouchedBytes, OfAShortProcessAreWhatWasResident) {
 
 TEST(TouchedBytes, OfThisProcessAreThoseSinceTheBitsWereCleared) {
   TouchedBytes touched(::getpid());
+  std::vector<char> before(64 << 20, 1);
   touched.tick(0.6);
-  std::vector<char> touchy(8 << 20, 1);
+  std::vector<char> since(8 << 20, 1);
   touched.tick(0.8);
-  EXPECT_GE(touched.bytes(), static_cast<double>(touchy.size()));
+  EXPECT_GE(touched.bytes(), static_cast<double>(before.size() + since.size()))
+      << "too early: what is resident";
+  touched.tick(1.2);
+  touched.tick(2.4);
+  EXPECT_GE(touched.bytes(), static_cast<double>(since.size()));
+  EXPECT_LT(touched.bytes(), static_cast<double>(before.size()));
 }
 
 }  // namespace

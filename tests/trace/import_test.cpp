@@ -127,6 +127,17 @@ TEST(Kineto, CallsKnowTheirStreamsAndEvents) {
   EXPECT_TRUE(trace_from_json(to_json(*trace), "x").ok());
 }
 
+TEST(Kineto, KernelsOfAGraphLaunchBelongToAGraph) {
+  const auto trace = from_kineto(
+      R"([{"ph":"X","cat":"cuda_runtime","name":"cudaGraphLaunch","ts":1,"dur":2,"args":{"correlation":5}},
+          {"ph":"X","cat":"kernel","name":"a","ts":5,"dur":2,"args":{"stream":7,"correlation":5}},
+          {"ph":"X","cat":"kernel","name":"b","ts":8,"dur":2,"args":{"stream":7,"correlation":6}}])",
+      "x");
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  EXPECT_NE(trace->ops.at(0).graph, 0u);
+  EXPECT_EQ(trace->ops.at(1).graph, 0u);
+}
+
 TEST(Kineto, ABareListOfEventsIsReadToo) {
   const auto trace = from_kineto(
       R"([{"ph":"X","cat":"Kernel","name":"k","ts":"1700000000000000.250","dur":2,"args":{"device":3,"stream":9}}])",

@@ -148,6 +148,32 @@ TEST(Simulation, NodesOfAGraphNoLongerWaitForTheHost) {
   EXPECT_DOUBLE_EQ(saved_ns(trace, change), 9 * (22'200 - 2'125));
 }
 
+TEST(Simulation, NodesFollowEachOtherAsCloselyAsThoseOfGraphsInTheTrace) {
+  TraceBuilder t({.graph_node_gap = 300});
+  for (int i = 0; i < 10; ++i) t.host_work(20'000).launch("k", 132, 256, 2'000);
+  t.device_sync().graph_launch(std::vector<TraceNode>(8, {"node", 132, 256, 2'000}));
+  const GpuTrace trace = t.trace();
+  Change change;
+  for (std::uint32_t i = 1; i < 10; ++i) change.not_launched.insert(i);
+  EXPECT_DOUBLE_EQ(saved_ns(trace, change), 9 * (22'200 - 2'300));
+}
+
+TEST(Simulation, WhatTracingAddsToLaunchesIsNotCountedAsSaved) {
+  // A launch of 2.2 us of which tracing is 1 us, 20 us of host work, ten kernels that the GPU waits for.
+  TraceBuilder t;
+  for (int i = 0; i < 10; ++i) t.host_work(20'000).launch("k", 132, 256, 2'000);
+  GpuTrace trace = t.trace();
+  trace.processes[0].overhead_seconds = 10e-6;
+  const Timeline timeline = trace::timeline(trace);
+  ASSERT_EQ(timeline.tracing_per_launch.from, "this trace");
+  Change change;
+  for (std::uint32_t i = 1; i < 10; ++i) change.not_launched.insert(i);
+  const double untraced = 9 * 21'200 + 2'000, graph = 10 * 2'000 + 9 * 125;
+  const Saved saved = trace::what_if(trace, timeline)(change);
+  EXPECT_NEAR(saved.share, 1 - graph / untraced, 1e-9);
+  EXPECT_NEAR(saved.seconds, saved.share * timeline.seconds, 1e-15);
+}
+
 TEST(Simulation, ACallThatIsGoneTakesItsWaitWithIt) {
   TraceBuilder t;
   for (int i = 0; i < 4; ++i) t.launch("k", 132, 256, 100'000).free().alloc(1 << 20);

@@ -192,6 +192,16 @@ TEST(Timeline, ARangeThatNamesADetailIsNotTheIteration) {
   EXPECT_EQ(timeline(t.trace()).iterations.how, "2 kernels that repeat");
 }
 
+TEST(Timeline, RangesThatALibraryPutsAroundItsCallsAreNotTheIteration) {
+  TraceBuilder t;
+  for (int step = 0; step < 30; ++step) {
+    for (int i = 0; i < 4; ++i) {
+      t.host_work(20'000).range_begin("library::call").launch("k" + std::to_string(i), 132, 256, 10'000).range_end();
+    }
+  }
+  EXPECT_EQ(timeline(t.trace()).iterations.how, "4 kernels that repeat");
+}
+
 TEST(Timeline, NestedRepeatsGiveTheOuterLoop) {
   TraceBuilder t;
   for (int step = 0; step < 25; ++step) {
@@ -204,6 +214,19 @@ TEST(Timeline, NestedRepeatsGiveTheOuterLoop) {
   const Timeline line = timeline(t.trace());
   EXPECT_EQ(line.iterations.how, "49 kernels that repeat");
   EXPECT_NEAR(double(line.iterations.count()), 24, 1);
+}
+
+TEST(Timeline, ReplaysOfAGraphAreTheLoopThoughTheirWarmUpLaunchesMore) {
+  TraceBuilder t;
+  std::vector<TraceNode> nodes;
+  for (int k = 0; k < 80; ++k) nodes.push_back({"k" + std::to_string(k), 132, 256, 5'000});
+  for (int step = 0; step < 3; ++step) {
+    for (const TraceNode& node : nodes) t.launch(node.name, node.grid, node.block, node.ns);
+  }
+  t.host_work(500'000'000);
+  for (int step = 0; step < 50; ++step) t.copy_h2d(1 << 18).graph_launch(nodes);
+  EXPECT_EQ(timeline(t.trace()).iterations.how, "80 kernels that repeat");
+  EXPECT_NEAR(double(timeline(t.trace()).iterations.count()), 49, 1);
 }
 
 TEST(Timeline, LaunchesThatAllRepeatInAStepAreFoundByTheirNeighbours) {

@@ -51,7 +51,7 @@ export function rows(stretch: Stretch): Row[] {
   const idle: Row = {
     name: "GPU idle, why",
     items: stretch.gaps.map(([begin, length, cause, fn]) => ({
-      begin, length, what: cause, short: cause.replace("_", " "), text: `idle: ${kCauses[cause] ?? cause}${fn ? `, in ${fn}` : ""}`,
+      begin, length, what: cause, short: cause.replace("_", " "), text: `idle: ${kCauses[cause] ?? cause}${fn ? `, ${/^waiting in /.test(fn) ? "" : "in "}${fn}` : ""}`,
     })),
   };
   const lanes = stretch.lanes.map((lane) => {

@@ -124,7 +124,7 @@ function gapCauses(idle: Idle[]): HTMLElement | null {
       el("b", {}, one.cause.replace("_", " ")),
       el("div", { class: "gain" }, el("i", { class: "sure", style: `width:${((100 * one.share) / most).toFixed(2)}%;background:${colourOf(one.cause)}` })),
       el("span", { class: "number" }, percent(one.share)),
-      el("small", {}, `${kCauses[one.cause] ?? ""}; ${count(one.count)} gaps, ${seconds(one.seconds)}${one.function ? `; ${percent(one.function_share)} of it in ${shortName(one.function)}` : ""}`),
+      el("small", {}, `${kCauses[one.cause] ?? ""}; ${count(one.count)} gaps, ${seconds(one.seconds)}${one.function ? `; ${percent(one.function_share)} of it ${/^waiting in /.test(one.function) ? "" : "in "}${shortName(one.function)}` : ""}`),
     ),
   );
   return section("gaps", "Why the GPU had nothing to do", "Shares of the run's time in which no op ran, by what the host or the queue did then.", ...rows);

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/options.h"
+#include "cli/trace/calibrate.h"
 #include "cli/trace/ceilings.h"
 #include "cli/trace/difference.h"
 #include "cli/trace/source.h"
@@ -43,7 +44,8 @@ const TraceFormat& chosen_trace_format(const Options& options) {
 /// Exactly one of a command, a file and a pair of files.
 Status check_trace_subject(const Options& options) {
   const int given = static_cast<int>(!options.user_commands().empty()) +
-                    static_cast<int>(!options.positionals().empty()) + static_cast<int>(options.has("diff"));
+                    static_cast<int>(!options.positionals().empty()) + static_cast<int>(options.has("diff")) +
+                    static_cast<int>(options.has("calibrate"));
   if (given != 1 || options.user_commands().size() > 1) {
     return Error{Code::usage, given == 0 ? "nothing to trace" : "more than one thing to trace",
                  "`fulcrum trace -- CMD` runs a program, `fulcrum trace FILE` shows a trace that was saved, "
@@ -125,8 +127,24 @@ Exit gate_exit(const Diagnosis& diagnosis, Context& context) {
   return Exit::ok;
 }
 
+/// Measures what a record costs here, and keeps it for the traces to come.
+Result<Exit> calibrate_tracing(Context& context) {
+  FULCRUM_TRY(const CallTimes times, measure_tracing(context));
+  FULCRUM_TRY(const trace::Costs costs, costs_of(times));
+  FULCRUM_CHECK(keep_costs(costs));
+  context.print(fmt::format("A traced kernel costs {}, a traced call {}: kept for this machine's budget.\n",
+                            human_seconds(costs.record_seconds), human_seconds(costs.call_record_seconds)));
+  FULCRUM_CHECK(context.write_json(Json{{"schema", "fulcrum.trace_costs/1"},
+                                        {"record_seconds", costs.record_seconds},
+                                        {"call_record_seconds", costs.call_record_seconds},
+                                        {"bare_seconds", times.bare},
+                                        {"traced_seconds", times.traced}}));
+  return Exit::ok;
+}
+
 Result<Exit> run_trace(const Options& options, Context& context) {
   FULCRUM_CHECK(check_trace_subject(options));
+  if (options.has("calibrate")) return calibrate_tracing(context);
   if (options.has("diff")) return run_trace_difference(options, context);
   const std::string output = trace_output_of(options);
   if (!output.empty() && output != "-") FULCRUM_CHECK(check_output_file(output));
@@ -208,6 +226,9 @@ Command trace() {
             .help = "compare two saved traces instead",
             .kind = Kind::file,
             .values = 2},
+           {.name = "calibrate",
+            .help = "measure what tracing costs on this machine, once: budgets are kept by it from then on",
+            .kind = Kind::flag},
            {.name = "gate",
             .help = "end with exit code 1 while a finding of severity `fix` remains",
             .kind = Kind::flag},
@@ -215,7 +236,7 @@ Command trace() {
             .value = "N",
             .help = "kernels to show",
             .kind = Kind::count,
-            .fallback = "8",
+            .fallback = "6",
             .at_least = 1},
            {.name = "output", .value = "FILE", .help = "where to write the trace; - for standard output"},
            {.name = "format",

@@ -56,7 +56,7 @@ std::string difference_text(const trace::Difference& difference, const GpuTrace&
                                    after.command, after.created_utc),
                        width, 2) +
           "\n\n";
-  report::Table table({{"seconds an " + difference.basis},
+  report::Table table({{difference.basis == "iteration" ? "time an iteration" : "time of the run"},
                        {"before", Align::right},
                        {"after", Align::right},
                        {"change", Align::right},

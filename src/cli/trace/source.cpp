@@ -97,7 +97,8 @@ Error nothing_seen(const GpuTrace& trace) {
   }
   return Error{Code::inconclusive,
                fmt::format("CUDA was started, but no kernel, copy or memset ran{}", ended),
-               trace.notes.empty() ? "give the program more work, or `--full`" : trace.notes.front()};
+               trace.notes.empty() ? "give the program more work, or `--full`"
+                                   : fmt::format("the tracer says: {}", fmt::join(trace.notes, "; "))};
 }
 
 bool looks_like_json(std::string_view text) {

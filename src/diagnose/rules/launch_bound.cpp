@@ -23,6 +23,7 @@ struct Runs {
   Change launches, host;  // launches gone; and the host time between them gone as well
   double nodes = 0;       // launches that a graph takes over
   std::vector<std::uint32_t> ops, calls;
+  std::set<std::uint32_t> streams;
 };
 
 bool goes_into_graph(const Facts& facts, const Joined& joined, std::uint32_t number) {
@@ -58,6 +59,7 @@ void take_over(const Facts& facts, const Joined& joined, std::span<const std::ui
     runs.launches.not_launched.insert(std::uint32_t(op));
     runs.host.not_launched.insert(std::uint32_t(op));
     runs.nodes += 1;
+    runs.streams.insert(facts.trace.ops[std::size_t(op)].stream);
     if (facts.trace.ops[std::size_t(op)].kind == GpuOpKind::kernel) runs.ops.push_back(std::uint32_t(op));
     runs.calls.push_back(call);
   }
@@ -147,8 +149,10 @@ Looked look(const Facts& facts) {
   Runs runs = runs_of(facts, joined, kernels / steps(facts));
   if (runs.nodes == 0) return {};
   const double launches_only = saved_seconds(facts, runs.launches), all = saved_seconds(facts, runs.host);
-  const double high = std::min(lost + kNodeFasterSeconds * runs.nodes,
-                               std::max(all, launches_only) + kNodeFasterSeconds * runs.nodes);
+  // Streams that wait for launches side by side gain more than the time in which all of them are idle.
+  const double most = runs.streams.size() > 1 ? all : std::min(lost, std::max(all, launches_only));
+  const double high =
+      most + kNodeFasterSeconds * runs.nodes / double(std::max<std::size_t>(1, runs.streams.size()));
   // Fusing every other kernel, or a graph with the host's work between launches left as it is.
   const double low = std::min(high, std::max(launches_only, all / 2)) - kNodeSlowerSeconds * runs.nodes;
 

@@ -15,8 +15,9 @@ namespace fulcrum::diagnose {
 namespace {
 
 constexpr double kLeastExposed = 0.05;  // of the time
-// Uploads alone are often hidden by a loader that runs ahead, and hiding them takes a second buffer: only much is said.
-constexpr double kLeastOneWay = 0.35;
+// Hiding copies takes chunks or a second buffer, and uploads alone are often hidden by a loader that runs ahead: only
+// what is worth that is said.
+constexpr double kLeastBothWays = 0.2, kLeastOneWay = 0.35;
 constexpr double kOverlapsAlready = 0.3;  // of what could overlap
 constexpr std::size_t kLeastCopies = 4;
 constexpr double kBothWays = 0.1;  // the lesser direction, of all copies
@@ -94,7 +95,7 @@ Looked look(const Facts& facts) {
   const double exposed = lanes.all_seconds - kernels;  // copies with no kernel beside them
   const double hidden = std::min(exposed, lanes.all_seconds - longest);
   const bool both_ways = std::min(up, down) > kBothWays * (up + down);
-  if (exposed < kLeastExposed * all || hidden < (both_ways ? kLeastExposed : kLeastOneWay) * all) return {};
+  if (exposed < kLeastExposed * all || hidden < (both_ways ? kLeastBothWays : kLeastOneWay) * all) return {};
 
   Change change;
   const double left = 1 - hidden / (up + down);

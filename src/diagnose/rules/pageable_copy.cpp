@@ -37,7 +37,7 @@ Pageable pageable_of(const Facts& facts, const Joined& joined) {
   for (std::uint32_t i = 0; i < facts.trace.ops.size(); ++i) {
     const GpuTrace::Op& op = facts.trace.ops[i];
     if (op.kind != GpuOpKind::copy || !crosses(op) || !is_pageable(op) || !is_steady(facts, op.begin_ns) ||
-        others.count(i) != 0) {
+        is_readback(op) || others.count(i) != 0) {
       continue;
     }
     const auto now_ns = op.duration_ns();

@@ -12,7 +12,7 @@
 namespace fulcrum::diagnose {
 namespace {
 
-constexpr double kLeastShare = 0.02;
+constexpr double kLeastShare = 0.02, kLeastReadShare = 0.05;  // results have to be read some time
 constexpr std::size_t kLeastStalls = 3;
 constexpr double kLeastAStep = 0.1;  // fewer are around the loop and not in it
 
@@ -24,20 +24,22 @@ bool reads_back(const Facts& facts, const Idle& idle) {
   return last.kind == GpuOpKind::copy && last.copy == CopyKind::d2h;
 }
 
-// Waits, and synchronous copies of pinned memory, which wait as well; those of pageable memory have a rule.
+// Waits; and copies that are waits: of pinned memory but synchronous, or of a few bytes that the host wants to see.
+// Large ones of pageable memory have a rule.
 bool is_stall(const Facts& facts, const Joined& joined, const Idle& idle) {
   if (idle.call < 0) return false;
   if (idle.owner == Owner::sync) return true;
   const std::int64_t op = joined.op_of_call[std::size_t(idle.call)];
   if (idle.owner != Owner::copy || op < 0) return false;
   const GpuTrace::Op& copy = facts.trace.ops[std::size_t(op)];
-  return copy.kind == GpuOpKind::copy && !copy.async && !is_pageable(copy);
+  return copy.kind == GpuOpKind::copy && (is_pageable(copy) ? is_readback(copy) : !copy.async);
 }
 
 std::string_view name_of(CallKind kind) {
   return kind == CallKind::device_sync   ? "cudaDeviceSynchronize"
          : kind == CallKind::stream_sync ? "cudaStreamSynchronize"
          : kind == CallKind::event_sync  ? "cudaEventSynchronize"
+         : kind == CallKind::query       ? "polling"
                                          : "cudaMemcpy";
 }
 
@@ -61,7 +63,7 @@ Stalls stalls_of(const Facts& facts, const Joined& joined, std::span<const Idle>
     stalls.waits += 1;
     ++stalls.kinds[joined.kind[call]];
     stalls.change.no_wait.insert(call);
-    if (is_sync(joined.kind[call])) stalls.change.call_ns[call] = 0;
+    if (joined.op_of_call[call] < 0) stalls.change.call_ns[call] = 0;
     stalls.ops.push_back(i.gap->after);
     stalls.calls.push_back(call);
   }
@@ -106,7 +108,9 @@ Looked look(const Facts& facts) {
   for (const bool reading : {false, true}) {
     Stalls stalls = stalls_of(facts, joined, idle, reading);
     if (has_steps(facts) && stalls.waits < kLeastAStep * steps(facts)) continue;
-    if (stalls.calls.size() < kLeastStalls || stalls.seconds < kLeastShare * facts.timeline.seconds) continue;
+    if (stalls.calls.size() < kLeastStalls ||
+        stalls.seconds < (reading ? kLeastReadShare : kLeastShare) * facts.timeline.seconds)
+      continue;
     looked.findings.push_back(finding_of(facts, std::move(stalls), reading));
   }
   return looked;

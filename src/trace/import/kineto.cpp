@@ -10,6 +10,7 @@
 #include <ctime>
 #include <limits>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "trace/import/events.h"
 #include "trace/import/names.h"
@@ -18,6 +19,8 @@ namespace fulcrum::trace {
 namespace {
 
 constexpr std::int64_t kDefaultStream = 7;  // CUPTI's number of the first context's default stream
+
+constexpr std::uint32_t kSomeGraph = 1;
 
 class KinetoReader {
  public:
@@ -189,7 +192,13 @@ void KinetoReader::add_wait(const Event& e) {
 /// What a call works on or waits for, from the ops and waits that carry its number.
 void KinetoReader::join_calls() {
   std::unordered_map<std::uint32_t, std::uint32_t> streams;
+  std::unordered_set<std::uint32_t> graph_launches;
+  for (const GpuTrace::Call& call : trace_.calls) {
+    if (call.kind == CallKind::graph_launch) graph_launches.insert(call.correlation);
+  }
   for (GpuTrace::Op& op : trace_.ops) {
+    // Older files do not say which graph it was.
+    if (op.graph == 0 && graph_launches.count(op.correlation) != 0) op.graph = kSomeGraph;
     streams[op.correlation] = op.stream;
     if (const auto name = call_names_.find(op.correlation); name != call_names_.end())
       op.async = name->second.find("Async") != std::string::npos;

@@ -247,7 +247,7 @@ void enable_callbacks(Session& s) noexcept {
 
 void CUPTIAPI on_callback(void* user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
   auto& s = *static_cast<Session*>(user);
-  if (!s.active() || data == nullptr) return;
+  if (!s.active() || data == nullptr || s.callbacks_are_empty) return;
   try {
     if (domain == CUPTI_CB_DOMAIN_RUNTIME_API || domain == CUPTI_CB_DOMAIN_DRIVER_API) {
       if (id >= kMostFunctions) return;

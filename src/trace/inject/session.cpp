@@ -186,6 +186,7 @@ void Session::start() noexcept {
     if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && config.has_part("no-kernels")) continue;
     enable(kind);
   }
+  callbacks_are_empty = config.has_part("empty-callbacks");
   active_ = true;
   in_window_ = true;
   first_begin_ns_ = span_begin_ns_ = now_ns();
@@ -202,6 +203,9 @@ void Session::set_window(bool on) noexcept {
   if (!on) in_window_ = false;
   for (const CUpti_ActivityKind kind : kInWindows)
     if (enabled_[kind]) on ? cupti.cuptiActivityEnable(kind) : cupti.cuptiActivityDisable(kind);
+  if (config.has_part("off-all"))
+    for (const CUpti_ActivityKind kind : kAlways)
+      if (enabled_[kind]) on ? cupti.cuptiActivityEnable(kind) : cupti.cuptiActivityDisable(kind);
   switch_callbacks(*this, on);
   if (on) in_window_ = true;
   ++toggles_;

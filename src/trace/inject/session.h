@@ -46,6 +46,7 @@ class Session {
   Buffers buffers;
   CallRings rings;
   CUpti_SubscriberHandle subscriber = nullptr;
+  bool callbacks_are_empty = false;  // for a measurement of what CUPTI itself costs
   void enable_managed() noexcept;
 
  private:

@@ -21,12 +21,18 @@ extern char** environ;
 namespace fulcrum::trace {
 namespace {
 
-/// Ctrl-C reaches the program from the terminal too, so it gets time to end by itself first.
 struct Step {
   double after_seconds;
   int signal;
 };
-constexpr std::array kAsking{Step{0.5, SIGINT}, Step{3, SIGTERM}, Step{10, SIGKILL}};
+constexpr std::array kAsking{Step{0.5, SIGINT}, Step{5, SIGTERM}, Step{15, SIGKILL}};
+
+/// Ctrl-C reached the program from the terminal already; a second one would break off its tidying up.
+std::size_t first_step() {
+  const bool at_terminal = ::isatty(STDIN_FILENO) == 1 && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
+  return at_terminal ? 1 : 0;
+}
+
 constexpr timespec kTick{.tv_sec = 0, .tv_nsec = 20'000'000};
 constexpr int kTicksPerReport = 10;
 
@@ -94,7 +100,7 @@ Result<int> run_child(const Options& options, const std::vector<std::pair<std::s
                       const std::function<void()>& tick) {
   FULCRUM_TRY(const pid_t pid, spawn(options, changes));
   double stopped_at = 0;
-  std::size_t asked = 0;
+  std::size_t asked = first_step();
   for (int ticks = 0;; ++ticks) {
     int status = 0;
     const pid_t got = ::waitpid(pid, &status, WNOHANG);

@@ -27,7 +27,7 @@ class Cursor {
   std::uint64_t number(std::size_t size) {
     std::uint64_t value = 0;
     const std::string_view bytes = take(size);
-    std::memcpy(&value, bytes.data(), std::min(bytes.size(), sizeof(value)));
+    if (!bytes.empty()) std::memcpy(&value, bytes.data(), std::min(bytes.size(), sizeof(value)));
     return value;
   }
   std::uint64_t leb() {

@@ -43,7 +43,7 @@ bool starts_with_any(std::string_view text, std::initializer_list<std::string_vi
 bool is_installed(std::string_view path) {
   return starts_with_any(path, {"/usr/", "/lib", "/opt/", "/nix/", "/snap/", "/bin/", "/sbin/"}) ||
          path.find("/site-packages/") != path.npos || path.find("/dist-packages/") != path.npos ||
-         path.find("/conda") != path.npos || path.empty() || path[0] != '/';
+         path.find("conda") != path.npos || path.empty() || path[0] != '/';
 }
 
 std::vector<std::string> sources_in(const std::string& path) {

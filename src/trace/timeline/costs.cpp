@@ -56,7 +56,7 @@ void look_at_ops(const Joined& joined, Observations& seen) {
       if (idle && op.kind == GpuOpKind::kernel && !op.graph) {
         seen.latency.push_back(std::max<double>(0, double(joined.begin_ns[i] - call.end_ns)) * 1e-9);
       }
-      if (idle && op.kind == GpuOpKind::copy && op.async && op.bytes <= 4096) {
+      if (idle && pinned_copy(op) && op.async && op.bytes <= 4096) {
         seen.small_copy.push_back(double(joined.end_ns[i] - call.begin_ns) * 1e-9);
       }
     }

@@ -18,6 +18,12 @@ void observe_costs(const Joined&, const Costs&, Timeline&);
 
 /// The loop of the program, and from it the part of the run that everything is about.
 void find_iterations(const Joined&, Timeline&);
+/// Where the launches of the main process repeat; false: they do not.
+bool find_repeats(const Joined&, Timeline::Iterations&);
+/// The process whose ops take most of the GPU's time; the loop is looked for in it.
+std::uint32_t main_process(const Joined&);
+/// The stream of it that has most of the work: what runs beside it (the next batch's upload) says little about steps.
+std::uint32_t main_stream(const Joined&, std::uint32_t process);
 
 /// Union of intervals and exposed copies a device, over these spans.
 void measure_devices(const Joined&, const std::vector<Span>&, Timeline&);
