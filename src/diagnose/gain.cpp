@@ -10,9 +10,9 @@ namespace fulcrum::diagnose {
 namespace {
 
 // A run that takes no time at all is no prediction.
-constexpr double kMostSaved = 0.99;
+constexpr double kMostShare = 0.99;
 
-double within(double share) { return std::clamp(share, 0.0, kMostSaved); }
+double within(double share) { return std::clamp(share, 0.0, kMostShare); }
 
 // Seconds that ops are shorter by, were they all on the critical path.
 double shortened_seconds(const Facts& facts, const Change& change) {

@@ -93,6 +93,16 @@ std::int64_t allocating_ns(const Facts& facts, const Joined& joined, const Timel
   return sum;
 }
 
+// Comparing contents takes the tracer as long as the program would take to write them, around the copy's call.
+bool near_hashing(const Facts& facts, const Joined& joined, const Timeline::Gap& gap) {
+  std::int64_t call = gap.after < joined.call_of_op.size() ? joined.call_of_op[gap.after] : -1;
+  for (int back = 0; back < 4 && call >= 0; ++back, call = joined.before(std::uint32_t(call))) {
+    const std::int64_t op = joined.op_of_call[std::size_t(call)];
+    if (op >= 0 && facts.trace.ops[std::size_t(op)].content_hash != 0) return true;
+  }
+  return false;
+}
+
 Idle owned(const Facts& facts, const Joined& joined, const Timeline::Gap& gap,
            const std::vector<const GpuTrace::Fault*>& faults, std::int64_t limit_ns) {
   Idle idle{.gap = &gap};
@@ -108,8 +118,7 @@ Idle owned(const Facts& facts, const Joined& joined, const Timeline::Gap& gap,
       idle.owner = is_dispatch(facts, joined, gap, limit_ns) ? Owner::launch : Owner::nobody;
       break;
     case GapCause::host:
-      // Comparing contents takes the tracer as long as the program would take to write them.
-      if (facts.trace.ops[gap.after].content_hash != 0) break;
+      if (near_hashing(facts, joined, gap)) break;
       idle.owner = is_dispatch(facts, joined, gap, limit_ns) ? Owner::launch
                    : length >= limit_ns                      ? Owner::host
                                                              : Owner::nobody;
@@ -288,7 +297,7 @@ Gain range(const Facts& facts, double low_seconds, double high_seconds, double t
           ? std::min(kMostSpread, (steps.high_seconds - steps.low_seconds) / 2 / steps.median_seconds)
           : 0;
   const double error = std::min(kMostError, timeline.model_error);
-  // The run that is not traced is shorter by what tracing adds, and so is what it would save.
+  // A run that is not traced is shorter by what tracing adds, and so is what it would save.
   const double traced = std::min(0.5 * all, timeline.tracing_per_launch.seconds * traced_calls);
   const double low = std::max(0.0, low_seconds * (1 - spread - kCalibrationShare) - traced) / (all - traced);
   const double high = high_seconds * (1 + spread + kCalibrationShare) / all;

@@ -16,7 +16,7 @@ constexpr double kBusyEnough = 0.9;     // above, gaps are not what the run wait
 constexpr double kCopiesMatter = 0.3;   // share of the time with copies and no kernel
 constexpr double kKernelsMatter = 0.5;  // below, which kernels fill the little busy time does not matter
 constexpr double kLeastShare = 0.05;    // of the time, to be named
-constexpr std::size_t kLongestName = 40;
+constexpr std::size_t kLongestInVerdict = 40;
 
 // What the first finding makes of the run, in a word or two.
 struct Bound {
@@ -90,7 +90,7 @@ std::string top_kernels(const Facts& facts, std::size_t most) {
   for (std::size_t i = 0; i < std::min(most, all.size()) && all[i].share >= kLeastShare; ++i) {
     const Timeline::Kernel& kernel = all[i].first();
     std::string name = all[i].name;
-    if (name.size() > kLongestName) name = name.substr(0, kLongestName - 3) + "...";
+    if (name.size() > kLongestInVerdict) name = name.substr(0, kLongestInVerdict - 3) + "...";
     text += fmt::format("{}{} {}", i == 0 ? "" : ", ", name, percent(all[i].share));
     const double memory = kernel.dram_share, tensor = kernel.tensor_share;
     if (memory >= 0 && memory >= tensor)

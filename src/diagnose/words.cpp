@@ -113,7 +113,9 @@ std::string count_text(const Facts& facts, double total, std::string_view what) 
                                  : human_count(std::round(each));
   // One of several is one of it: "1 kernel".
   std::string noun(what);
-  if (number == "1" && noun.ends_with("ches")) {
+  if (number == "1" && noun.ends_with("ies")) {
+    noun.replace(noun.size() - 3, 3, "y");
+  } else if (number == "1" && noun.ends_with("ches")) {
     noun.resize(noun.size() - 2);
   } else if (number == "1" && noun.ends_with("s")) {
     noun.pop_back();

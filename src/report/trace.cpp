@@ -80,14 +80,14 @@ std::string claim_line(const Finding& finding, std::size_t number, bool colour, 
   return text;
 }
 
-std::string finding_text(const Finding& finding, std::size_t number, const Timeline& timeline, bool colour,
-                         int width) {
+std::string finding_text(const Finding& finding, std::size_t number, const Timeline& timeline, bool verify,
+                         bool colour, int width) {
   std::string text = claim_line(finding, number, colour, width);
   if (!finding.evidence.empty())
     text += labelled("evidence", fmt::format("{}", fmt::join(finding.evidence, "; ")), width);
   if (!finding.next_step.empty()) text += labelled("next", finding.next_step, width);
   text += labelled("gain", gain_text(finding, timeline), width);
-  if (!finding.verify.empty()) text += labelled("verify", finding.verify, width);
+  if (verify && !finding.verify.empty()) text += labelled("verify", finding.verify, width);
   return text;
 }
 
@@ -133,12 +133,48 @@ std::string waiting_text(const Diagnosis& diagnosis, int width) {
          "\n";
 }
 
-/// "in Optimizer::step": without its arguments; its class and namespace say where it is. A host that slept there
-/// instead of computing is "waiting in" it already.
-std::string in_function(const std::string& name) {
-  std::string text = name.starts_with("waiting in ") ? name : "in " + name;
-  const std::size_t arguments = text.find('(', text.find("in ") + 4);
-  return arguments == std::string::npos ? text : text.substr(0, arguments);
+/// Why the GPU idles, as a reader who does not know our names for it would say.
+std::string_view words_for(GapCause cause) {
+  switch (cause) {
+    case GapCause::host:
+      return "host code";
+    case GapCause::launch:
+      return "launch calls";
+    case GapCause::sync:
+      return "after waits of the host";
+    case GapCause::alloc:
+      return "allocation";
+    case GapCause::copy:
+      return "synchronous copies";
+    case GapCause::dependency:
+      return "other streams";
+    case GapCause::queue:
+      return "between queued ops";
+    case GapCause::module_load:
+      return "loading code";
+    case GapCause::unknown:
+      break;
+  }
+  return "not known";
+}
+
+/// "in Optimizer::step": without arguments and template arguments; its class and namespace say where it is. A host that
+/// slept there instead of computing is "waiting in" it already.
+std::string in_function(std::string_view name) {
+  constexpr std::string_view kWaiting = "waiting in ";
+  std::string text = name.starts_with(kWaiting) ? std::string(kWaiting) : "in ";
+  if (name.starts_with(kWaiting)) name.remove_prefix(kWaiting.size());
+  if (name.starts_with("void ")) name.remove_prefix(5);
+  constexpr std::string_view kNobody = "(anonymous namespace)::";
+  int depth = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (depth == 0 && name.substr(i).starts_with(kNobody)) i += kNobody.size();
+    if (i == name.size() || (name[i] == '(' && depth == 0)) break;
+    depth += name[i] == '<' ? 1 : 0;
+    if (depth == 0) text += name[i];
+    depth -= name[i] == '>' && depth > 0 ? 1 : 0;
+  }
+  return text;
 }
 
 std::string busy_line(const TraceFacts& facts) {
@@ -151,12 +187,12 @@ std::string busy_line(const TraceFacts& facts) {
   std::vector<std::string> causes;
   for (const TraceFacts::Idle& idle : facts.idle) {
     if (idle.share < 0.01 || causes.size() >= 4) continue;
-    std::string cause = fmt::format("{} {}", to_string(idle.cause), percent(idle.share));
+    std::string cause = fmt::format("{} {}", words_for(idle.cause), percent(idle.share));
     if (!idle.function.empty())
       cause += fmt::format(" ({} of it {})", percent(idle.function_share), in_function(idle.function));
     causes.push_back(std::move(cause));
   }
-  if (!causes.empty()) text += fmt::format("; idle by cause: {}", fmt::join(causes, ", "));
+  if (!causes.empty()) text += fmt::format("; idle: {}", fmt::join(causes, ", "));
   return text;
 }
 
@@ -321,8 +357,10 @@ Table kernel_table(const GpuTrace& trace, const Timeline& timeline, int top, int
 std::string diagnosis_text(const Diagnosis& diagnosis, const Timeline& timeline, bool colour, int width) {
   std::string text;
   std::size_t number = 0;
+  std::set<std::string> told;  // how to verify, once
   for (const Finding& finding : diagnosis.findings) {
-    text += finding_text(finding, ++number, timeline, colour, width);
+    const bool is_new = told.insert(finding.verify).second;
+    text += finding_text(finding, ++number, timeline, is_new, colour, width);
   }
   if (diagnosis.findings.empty()) text += "No finding: no rule saw time that could be saved.\n";
   if (diagnosis.findings.size() > 1 && diagnosis.together_high > 0 && diagnosis.together_high < 1) {

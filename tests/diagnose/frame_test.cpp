@@ -193,6 +193,7 @@ TEST(Words, SharesAndCounts) {
   EXPECT_EQ(percent(0.012, 0.45), "1.2-45 %");
   const Handle scene = plain(TraceBuilder().launch("k()", 1, 32, 1000).trace());
   EXPECT_EQ(count_text(scene->facts(), 1, "launches"), "1 launch");
+  EXPECT_EQ(count_text(scene->facts(), 1, "copies"), "1 copy");
   scene->timeline.iterations.begins_ns = {0, 1, 2, 3, 4};
   EXPECT_EQ(count_text(scene->facts(), 304, "kernels"), "76 kernels a step");
   EXPECT_EQ(count_text(scene->facts(), 6, "copies"), "1.5 copies a step");

@@ -180,6 +180,14 @@ TEST(LowOccupancy, NamesTheLimiterAndWaitsForCountersWithoutThem) {
   EXPECT_EQ(diagnosis.waiting[0].blocked_by, "sol");
 }
 
+TEST(LowOccupancy, IsANoteWhereHardlyAnyWarpFits) {
+  const Handle scene = plain(one_kernel(132, with_registers(255, 0.25, 2), 1'000'000));
+  const Diagnosis diagnosis = diagnose(scene->facts());
+  ASSERT_EQ(diagnosis.findings.size(), 1U);
+  EXPECT_EQ(diagnosis.findings[0].id, "low_occupancy");
+  EXPECT_EQ(diagnosis.findings[0].severity, Severity::info);
+}
+
 TEST(LowOccupancy, HasAGainWhereNeitherMemoryNorSmsAreBusy) {
   const Handle scene = plain(one_kernel(132, with_registers(168, 0.4, 3), 1'000'000));
   scene->kernel("work").dram_share = 0.2;

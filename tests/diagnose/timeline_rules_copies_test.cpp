@@ -7,13 +7,13 @@
 namespace fulcrum::test {
 namespace {
 
-constexpr std::int64_t kFull = 132 * 16, kMegabyte = 1 << 20;
+constexpr std::int64_t kFullGrid = 132 * 16, kMegabyte = 1 << 20;
 
 TEST(PageableCopy, FindsUploadsThatBlockTheHost) {
   TraceBuilder t;
   t.alloc(1 << 20);
   for (int i = 0; i < 50; ++i) {
-    t.copy_h2d(16 * kMegabyte, MemoryKind::pageable, false).launch("step(float*)", kFull, 256, 400'000);
+    t.copy_h2d(16 * kMegabyte, MemoryKind::pageable, false).launch("step(float*)", kFullGrid, 256, 400'000);
   }
   const Traced traced(t.trace(), {.from = "test", .pinned_bytes_per_second = 55e9});
   const auto findings = traced.findings("pageable_copy");
@@ -31,14 +31,14 @@ TEST(PageableCopy, FindsUploadsThatBlockTheHost) {
 TEST(PageableCopy, KeepsSilentAboutAFewBytes) {
   TraceBuilder t;
   for (int i = 0; i < 50; ++i) {
-    t.copy_h2d(4096, MemoryKind::pageable).launch("step(float*)", kFull, 256, 2'000'000);
+    t.copy_h2d(4096, MemoryKind::pageable).launch("step(float*)", kFullGrid, 256, 2'000'000);
   }
   EXPECT_TRUE(Traced(t.trace()).findings("pageable_copy").empty());
 }
 
 TEST(PageableCopy, KeepsSilentAboutPinnedMemory) {
   TraceBuilder t;
-  for (int i = 0; i < 50; ++i) t.copy_h2d(16 * kMegabyte).launch("step(float*)", kFull, 256, 400'000);
+  for (int i = 0; i < 50; ++i) t.copy_h2d(16 * kMegabyte).launch("step(float*)", kFullGrid, 256, 400'000);
   EXPECT_TRUE(Traced(t.trace()).findings("pageable_copy").empty());
 }
 
@@ -49,7 +49,7 @@ GpuTrace parameter_blocks(int copies, std::int64_t bytes) {
   t.alloc(1 << 20);
   for (int i = 0; i < 50; ++i) {
     for (int c = 0; c < copies; ++c) t.copy_h2d(bytes);
-    t.launch("apply(float*)", kFull, 256, 100'000);
+    t.launch("apply(float*)", kFullGrid, 256, 100'000);
   }
   return t.trace();
 }
@@ -79,7 +79,7 @@ TEST(SmallCopies, OwnsSmallPageableOnes) {
   TraceBuilder t;
   for (int i = 0; i < 50; ++i) {
     for (int c = 0; c < 32; ++c) t.copy_h2d(4096, MemoryKind::pageable, false);
-    t.launch("apply(float*)", kFull, 256, 100'000);
+    t.launch("apply(float*)", kFullGrid, 256, 100'000);
   }
   const Traced traced(t.trace());
   EXPECT_EQ(traced.findings("small_copies").size(), 1u);
@@ -96,7 +96,7 @@ GpuTrace table_again(std::int64_t host_ns, bool hashed, bool changes,
   for (std::uint64_t i = 0; i < 500; ++i) {
     t.host_work(host_ns);
     t.addresses(0x1000, 0x2000, hashed ? (changes ? i + 1 : 7) : 0).copy_h2d(16 * kMegabyte, memory);
-    t.launch("look_up(float*)", kFull, 256, 100'000);
+    t.launch("look_up(float*)", kFullGrid, 256, 100'000);
   }
   return t.trace();
 }
@@ -130,7 +130,7 @@ TEST(RedundantCopy, KeepsSilentAboutBuffersThatTakeTurns) {
   TraceBuilder t;
   for (std::uint64_t i = 0; i < 50; ++i) {
     t.addresses(0x1000 * (1 + i % 4), 0x9000).copy_h2d(16 * kMegabyte);
-    t.launch("step(float*)", kFull, 256, 100'000);
+    t.launch("step(float*)", kFullGrid, 256, 100'000);
   }
   EXPECT_TRUE(Traced(t.trace()).findings("redundant_copy").empty());
 }
@@ -139,7 +139,7 @@ TEST(RedundantCopy, KeepsSilentAboutWhatWasOverwritten) {
   TraceBuilder t;
   for (std::uint64_t i = 0; i < 50; ++i) {
     t.addresses(0x1000, 0x2000).copy_h2d(16 * kMegabyte);
-    t.launch("step(float*)", kFull, 256, 100'000);
+    t.launch("step(float*)", kFullGrid, 256, 100'000);
     t.addresses(0x3000, 0x2000).copy_d2d(16 * kMegabyte);
   }
   EXPECT_TRUE(Traced(t.trace()).findings("redundant_copy").empty());
@@ -165,7 +165,7 @@ GpuTrace chunks(int streams, std::int64_t kernel_ns, bool download = true) {
   for (int i = 0; i < streams; ++i) lanes.push_back(t.stream().current_stream());
   for (int i = 0; i < 200; ++i) {
     t.on_stream(lanes[std::size_t(i) % lanes.size()]).copy_h2d(8 * kMegabyte);
-    t.launch("transform(float*)", kFull, 256, kernel_ns);
+    t.launch("transform(float*)", kFullGrid, 256, kernel_ns);
     if (download) t.copy_d2h(8 * kMegabyte);
   }
   t.device_sync();

@@ -7,7 +7,7 @@
 namespace fulcrum::test {
 namespace {
 
-constexpr std::int64_t kFull = 132 * 16;
+constexpr std::int64_t kWhole = 132 * 16;
 
 // Four requests of two kernels each; the second on the default stream.
 GpuTrace requests(bool blocking, std::int64_t grid, bool default_stream = true) {
@@ -58,7 +58,7 @@ GpuTrace faulting(std::int64_t stall_ns) {
   TraceBuilder t;
   t.alloc(1 << 20);
   for (int i = 0; i < 50; ++i) {
-    t.launch("advance(float*)", kFull, 256, 400'000);
+    t.launch("advance(float*)", kWhole, 256, 400'000);
     const auto begin = t.last_op().begin_ns + 50'000;
     t.fault(begin, begin + stall_ns, 0, true).fault(begin, begin + stall_ns / 2, 2 << 20, false);
   }
@@ -82,7 +82,7 @@ TEST(ManagedFaults, KeepsSilentAboutPagesThatMoveAhead) {
   for (int i = 0; i < 50; ++i) {
     const auto begin = t.host_now();
     t.fault(begin, begin + 40'000, 2 << 20, false);
-    t.host_work(45'000).launch("advance(float*)", kFull, 256, 400'000).device_sync();
+    t.host_work(45'000).launch("advance(float*)", kWhole, 256, 400'000).device_sync();
   }
   EXPECT_TRUE(Traced(t.trace()).findings("managed_faults").empty());
 }

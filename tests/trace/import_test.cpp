@@ -16,7 +16,7 @@
 namespace fulcrum::trace {
 namespace {
 
-bool has_note(const GpuTrace& trace, std::string_view words) {
+bool import_notes(const GpuTrace& trace, std::string_view words) {
   return std::any_of(trace.notes.begin(), trace.notes.end(),
                      [&](const std::string& note) { return note.find(words) != note.npos; });
 }
@@ -93,7 +93,7 @@ TEST(Kineto, WorkCallsAndAnnotationsAreRead) {
   EXPECT_EQ(memset.kind, GpuOpKind::memset);
   EXPECT_TRUE(trace.streams.at(kernel.stream).legacy_default);
   EXPECT_FALSE(trace.streams.at(memset.stream).legacy_default);
-  EXPECT_TRUE(has_note(trace, "1 events without a usable time"));
+  EXPECT_TRUE(import_notes(trace, "1 events without a usable time"));
 
   const LaunchShape& shape = trace.shapes.at(kernel.shape);
   EXPECT_EQ(shape.name, "gemm<256>(float*, \"x\")");
@@ -156,7 +156,7 @@ TEST(Kineto, CutOffItIsReadAsFarAsItGoes) {
       ASSERT_FALSE(trace.error().hint.empty());
       continue;
     }
-    ASSERT_TRUE(has_note(*trace, "no JSON from byte")) << size;
+    ASSERT_TRUE(import_notes(*trace, "no JSON from byte")) << size;
     ASSERT_TRUE(trace_from_json(to_json(*trace), "x").ok()) << size;
   }
 }
@@ -228,7 +228,7 @@ TEST(Ncu, RowsByMetricAreAveragedOverLaunchesInBaseUnits) {
   EXPECT_NEAR(counters.metrics.at("dram__bytes.sum"), 1.2346e9, 1);
   EXPECT_DOUBLE_EQ(counters.metrics.at("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"), 61.5);
   EXPECT_DOUBLE_EQ(counters.metrics.at("gpu__time_duration.sum"), 12'500);
-  EXPECT_TRUE(has_note(trace, "1 of 2 kernels are not in the trace"));
+  EXPECT_TRUE(import_notes(trace, "1 of 2 kernels are not in the trace"));
 }
 
 TEST(Ncu, ColumnsByMetricHaveTheirUnitsInARowOfTheirOwn) {

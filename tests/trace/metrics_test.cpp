@@ -6,7 +6,6 @@
 #include "trace/inject/metrics.h"
 
 #include "trace/inject/pm_clock.h"
-#include "trace/inject/pm_stride.h"
 
 #if defined(FULCRUM_CUPTI_LIBRARY) && __has_include(<cupti_pmsampling.h>)
 #include "trace/inject/pm_session.h"
@@ -24,22 +23,38 @@
 namespace fulcrum::trace::inject {
 namespace {
 
-TEST(Metrics, name_each_field_once_a_chip_and_memory_and_sms_on_every_chip) {
+TEST(Metrics, are_there_for_memory_and_sms_on_every_chip_and_no_chip_is_there_twice) {
   std::set<std::string> chips;
   for (const MetricSet& set : metric_sets()) {
     file::Counter counter = empty_counter();
+    std::set<std::string> names;
     for (const Metric& metric : set.metrics) {
-      EXPECT_FLOAT_EQ(counter.*metric.field, -1) << metric.name;
+      EXPECT_TRUE(names.insert(full_name(metric)).second) << metric.name;
       counter.*metric.field = 1;
     }
     EXPECT_FLOAT_EQ(counter.dram, 1);
     EXPECT_FLOAT_EQ(counter.sm_active, 1);
+    EXPECT_FLOAT_EQ(counter.tensor_active, 1);
+    EXPECT_FLOAT_EQ(counter.instructions, 1);
     for (const char* chip : set.chips) EXPECT_TRUE(chips.insert(chip).second) << chip << " is there twice";
   }
   for (const char* chip : {"GH100", "GA100", "AD102", "GB100", "GB202"})
     EXPECT_NE(metrics_of(chip), nullptr) << chip;
   EXPECT_EQ(metrics_of("GV100"), nullptr);
   EXPECT_EQ(metrics_of(""), nullptr);
+}
+
+TEST(Metrics, of_an_sm_are_as_high_as_its_busiest_part) {
+  file::Counter counter = empty_counter();
+  finish(counter);
+  EXPECT_FLOAT_EQ(counter.sm_throughput, -1);
+  counter.sm_throughput = 0.2F;
+  counter.instructions = 2;
+  finish(counter);
+  EXPECT_FLOAT_EQ(counter.sm_throughput, 0.5F);
+  counter.tensor_active = 0.9F;
+  finish(counter);
+  EXPECT_FLOAT_EQ(counter.sm_throughput, 0.9F);
 }
 
 TEST(Metrics, that_are_refused_come_with_what_to_do) {
@@ -79,17 +94,6 @@ TEST(PmClock, that_nobody_knows_is_shifted_once_and_kept) {
   later.monotonic_ns += 40'000'000;  // the next portion was read late
   clock.update(20'123'000, later, 4'000'000'000);
   EXPECT_EQ(clock.convert(20'123'000), kNow.monotonic_ns + 20'000'000);
-}
-
-TEST(PmStride, leaves_half_a_core_and_never_nothing) {
-  // 1000 samples in 50 ms: decoding took 10 ms, 250 values 15 ms. 15 ms are left for values, so one in four stays.
-  EXPECT_EQ(next_stride({0.05, 0.010, 0.015, 1000, 250}, 4), 4U);
-  // A cheap machine takes all of them, a dear one few; decoding alone beyond the half leaves a twentieth.
-  EXPECT_EQ(next_stride({0.05, 0.001, 0.001, 1000, 250}, 4), 1U);
-  EXPECT_EQ(next_stride({0.05, 0.040, 0.015, 1000, 250}, 4), 24U);
-  EXPECT_EQ(next_stride({0.05, 0.040, 1.000, 1000, 10}, 4), 64U);
-  // Nothing was evaluated: nothing is known.
-  EXPECT_EQ(next_stride({0.05, 0.010, 0, 3, 0}, 7), 7U);
 }
 
 #if FULCRUM_WITH_CUPTI

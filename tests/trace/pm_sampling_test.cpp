@@ -68,10 +68,10 @@ class Counters : public testing::Test {
 
 TEST_F(Counters, are_shares_of_one_on_the_clock_of_everything_else) {
   const std::int64_t before = monotonic_ns();
-  const test::Chunks chunks = traced([] { fake(); }, 100'000);
+  const test::Chunks chunks = traced([] { fake(); }, 60'000);
   const std::int64_t after = monotonic_ns();
   const auto counters = chunks.records<Counter>(Kind::counter);
-  ASSERT_GT(counters.size(), 1000U);
+  ASSERT_GT(counters.size(), 500U);
   constexpr std::int64_t kSlack = 20'000'000;
   for (const Counter& counter : counters) {
     ASSERT_FLOAT_EQ(counter.dram, 0.5F);
@@ -79,6 +79,7 @@ TEST_F(Counters, are_shares_of_one_on_the_clock_of_everything_else) {
     ASSERT_FLOAT_EQ(counter.instructions, 2);
     ASSERT_FLOAT_EQ(counter.l2_hit, -1);  // a ratio of nothing to nothing is not a share
     ASSERT_FLOAT_EQ(counter.tensor_active, 0);
+    ASSERT_FLOAT_EQ(counter.sm_throughput, 0.5F);  // two of four issue slots
     ASSERT_GT(counter.begin_ns, before - kSlack);
     ASSERT_LT(counter.end_ns, after + kSlack);
   }
@@ -88,16 +89,14 @@ TEST_F(Counters, are_shares_of_one_on_the_clock_of_everything_else) {
   EXPECT_EQ(chunks.property("counters_ended"), "");
 }
 
-TEST_F(Counters, are_taken_more_rarely_when_they_overflow) {
+TEST_F(Counters, of_a_device_without_room_end_with_a_reason) {
   const test::Chunks chunks = traced(
       [] {
         fake();
         tell("fake_pm_overflows");
       },
-      50'000);
-  EXPECT_FALSE(chunks.records<Counter>(Kind::counter).empty());
-  EXPECT_GE(std::stod(chunks.property("counters_interval_ns")), 100'000);
-  EXPECT_GE(std::stod(chunks.property("counters_overflows")), 1);
+      200);
+  EXPECT_NE(chunks.property("counters_ended").find("room"), std::string::npos);
 }
 
 TEST_F(Counters, that_are_refused_leave_the_reason_and_what_to_do) {

@@ -4,6 +4,7 @@
 // Running a program with an injected library, without a GPU: shells stand in for programs, files that they copy for what
 // the library would write.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <fulcrum/trace.h>
 #include <gtest/gtest.h>
 #include <time.h>
@@ -19,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool has_note(const GpuTrace& trace, std::string_view words) {
+bool run_notes(const GpuTrace& trace, std::string_view words) {
   return std::any_of(trace.notes.begin(), trace.notes.end(),
                      [&](const std::string& note) { return note.find(words) != note.npos; });
 }
@@ -105,7 +106,7 @@ TEST_F(TraceRun, AProgramThatFailsIsATraceWithItsExitCode) {
   ASSERT_TRUE(killed.ok());
   EXPECT_EQ(killed->exit_code, 128 + 15);
   EXPECT_TRUE(killed->ops.empty());
-  EXPECT_TRUE(has_note(*killed, "GPU")) << "why there is nothing";
+  EXPECT_TRUE(run_notes(*killed, "GPU")) << "why there is nothing";
   EXPECT_GT(killed->wall_ns, 0);
   EXPECT_GT(killed->begin_ns, 0);
 }
@@ -169,6 +170,58 @@ TEST_F(TraceRun, SomebodyElseMayRunIt) {
   EXPECT_EQ(trace->exit_code, 3);
   const auto is_folder = [](const auto& entry) { return entry.first == "FULCRUM_TRACE_FOLDER"; };
   EXPECT_EQ(std::count_if(given.begin(), given.end(), is_folder), 1);
+}
+
+/// The real library in a program whose CUPTI is a fake.
+class TraceInjected : public TraceRun {
+ protected:
+  Result<GpuTrace> traced(const std::string& fake) {
+    const fs::path programs = fs::path(FULCRUM_BINARY_DIR) / "tests/trace_programs";
+    Options options;
+    options.injector = std::string(FULCRUM_BINARY_DIR) + "/lib/fulcrum/libfulcrum_inject.so";
+    options.command = {(programs / "injected").string(), "1000", "return"};
+    options.environment = {{"FAKE_CUPTI_PATH", (programs / "fake/libcupti.so.13").string()},
+                           {"FAKE_CUPTI", fake}};
+    const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    options.standard_output = options.standard_error = nowhere;
+    auto trace = run(options);
+    ::close(nowhere);
+    return trace;
+  }
+  void SetUp() override {
+    TraceRun::SetUp();
+    if (!fs::exists(std::string(FULCRUM_BINARY_DIR) + "/lib/fulcrum/libfulcrum_inject.so"))
+      GTEST_SKIP() << "SKIPPED: built without CUPTI's headers";
+  }
+};
+
+TEST_F(TraceInjected, WhatTheLibraryWritesIsReadWithNothingMissing) {
+  auto trace = traced("");
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  EXPECT_EQ(trace->ops.size(), 1000u);
+  EXPECT_EQ(trace->calls.size(), 1000u);
+  EXPECT_EQ(trace->shapes.size(), 2u);
+  EXPECT_EQ(trace->devices.at(0).sms, 58);
+  // Where there is no GPU there are no clocks.
+  std::erase_if(trace->notes, [](const std::string& note) { return note.find("clocks") != note.npos; });
+  EXPECT_TRUE(trace->notes.empty()) << trace->notes[0];
+  ASSERT_EQ(trace->processes.size(), 1u);
+  EXPECT_TRUE(trace->processes[0].complete);
+  EXPECT_EQ(trace->processes[0].end, "exit");
+  EXPECT_NE(trace->processes[0].command.find("injected 1000 return"), std::string::npos);
+  for (const GpuTrace::Op& op : trace->ops) {
+    ASSERT_GE(op.begin_ns, 0);
+    ASSERT_LE(op.end_ns, trace->wall_ns);
+  }
+  EXPECT_FALSE(trace->binaries.empty());
+}
+
+TEST_F(TraceInjected, WhoHoldsCuptiIsANote) {
+  const auto trace = traced("conflict");
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  EXPECT_TRUE(trace->ops.empty());
+  EXPECT_EQ(trace->processes.at(0).profiler, "CUPTI for Other Tool");
+  EXPECT_TRUE(run_notes(*trace, "CUPTI for Other Tool holds CUPTI"));
 }
 
 TEST(Capabilities, EachSaysWhatIsThereOrWhatToDo) {

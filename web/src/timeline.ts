@@ -21,7 +21,11 @@ const kColours: Record<string, string> = {
 };
 export const colourOf = (what: string) => `var(--${kColours[what] ?? "dim"})`;
 
-/// What a cause means to somebody who sees the word for the first time.
+/// Short words for a cause, and what it means to somebody who sees the word for the first time.
+export const kShortCauses: Record<string, string> = {
+  host: "host code", launch: "launch calls", sync: "after waits", alloc: "allocation", copy: "sync. copies",
+  dependency: "other streams", queue: "between ops", module_load: "loading code", unknown: "not known",
+};
 export const kCauses: Record<string, string> = {
   host: "the host computed and had launched nothing",
   launch: "the host was inside launch calls: they take longer than what they launch",
@@ -51,7 +55,7 @@ export function rows(stretch: Stretch): Row[] {
   const idle: Row = {
     name: "GPU idle, why",
     items: stretch.gaps.map(([begin, length, cause, fn]) => ({
-      begin, length, what: cause, short: cause.replace("_", " "), text: `idle: ${kCauses[cause] ?? cause}${fn ? `, ${/^waiting in /.test(fn) ? "" : "in "}${fn}` : ""}`,
+      begin, length, what: cause, short: kShortCauses[cause] ?? cause, text: `idle: ${kCauses[cause] ?? cause}${fn ? `, ${/^waiting in /.test(fn) ? "" : "in "}${fn}` : ""}`,
     })),
   };
   const lanes = stretch.lanes.map((lane) => {

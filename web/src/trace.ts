@@ -6,7 +6,7 @@
 import { command, el, section } from "./dom";
 import { bytes, count, seconds, sentence, shortName, significant } from "./format";
 import { table } from "./table";
-import { colourOf, densityStrip, kCauses, timeline, type TimelineView } from "./timeline";
+import { colourOf, densityStrip, kCauses, kShortCauses, timeline, type TimelineView } from "./timeline";
 import type { Density, Finding, Idle, Trace, TraceKernel, TracePage } from "./trace_types";
 
 function figure(label: string, value: string, note: string): HTMLElement {
@@ -121,7 +121,7 @@ function gapCauses(idle: Idle[]): HTMLElement | null {
     el(
       "div",
       { class: "cause" },
-      el("b", {}, one.cause.replace("_", " ")),
+      el("b", {}, kShortCauses[one.cause] ?? one.cause),
       el("div", { class: "gain" }, el("i", { class: "sure", style: `width:${((100 * one.share) / most).toFixed(2)}%;background:${colourOf(one.cause)}` })),
       el("span", { class: "number" }, percent(one.share)),
       el("small", {}, `${kCauses[one.cause] ?? ""}; ${count(one.count)} gaps, ${seconds(one.seconds)}${one.function ? `; ${percent(one.function_share)} of it ${/^waiting in /.test(one.function) ? "" : "in "}${shortName(one.function)}` : ""}`),

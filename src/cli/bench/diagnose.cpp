@@ -22,7 +22,7 @@
 namespace fulcrum::cli {
 namespace {
 
-constexpr double kBudgetSeconds = 0.5;  // launches repeat: a few hundred say as much as many
+constexpr double kTracedSeconds = 0.5;  // launches repeat: a few hundred say as much as many
 constexpr std::int64_t kGapNs = 1000;
 constexpr int kKernelsShown = 5;
 
@@ -71,7 +71,7 @@ std::vector<Row> rows_of(const BenchPlan& plan) {
 Result<GpuTrace> traced_worker(const Row& row, const measure::Config& config) {
   FULCRUM_TRY(const std::filesystem::path program, own_program());
   measure::Config brief = config;
-  brief.budget_seconds = std::min(config.budget_seconds, kBudgetSeconds);
+  brief.budget_seconds = std::min(config.budget_seconds, kTracedSeconds);
   brief.instrumented = false;
   trace::Options options;
   options.command = worker_command(program.string(), *row.group, *row.kernel, brief);

@@ -119,7 +119,7 @@ Result<Exit> run_trace_difference(const Options& options, Context& context) {
 
 /// What is left to fix, for scripts that stop on it.
 Exit gate_exit(const Diagnosis& diagnosis, Context& context) {
-  for (const Finding& finding : diagnosis.findings) {
+  for (const auto& finding : diagnosis.findings) {
     if (finding.severity != Severity::fix) continue;
     context.note(fmt::format("--gate: {} remains to be fixed: {}", finding.id, finding.claim));
     return Exit::finding;

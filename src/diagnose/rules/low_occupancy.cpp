@@ -3,7 +3,7 @@
 //
 // Kernels of which fewer warps fit an SM than it holds, and what limits them. Few warps cost nothing as long as the SM
 // has something to issue: a gain is quoted only where counters show that neither memory nor SMs are busy, and without
-// counters the finding waits for them.
+// counters the finding waits for them, unless hardly any warp fits in a kernel that matters: that is a note.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kId = "low_occupancy";
 constexpr double kLowOccupancy = 0.8, kBusy = 0.6;
+constexpr double kVeryLow = 0.25, kMostOfTheTime = 0.3;  // then it is said even though nobody knows
 constexpr double kLeastShare = 0.1;  // of the timeline, for kernels of which nobody knows whether it matters
 
 bool is_low(const Facts& facts, const Timeline::Kernel& kernel) {
@@ -59,7 +60,8 @@ void look_at(const Facts& facts, const Group& group, Looked& looked) {
   } else {
     if (group.share < kLeastShare) return;
     finding.evidence.push_back("whether that costs anything only counters tell");
-    finding.blocked_by = "sol";
+    const bool hides_little = shape.occupancy <= kVeryLow && group.share >= kMostOfTheTime;
+    if (!hides_little) finding.blocked_by = "sol";
   }
   looked.findings.push_back(std::move(finding));
 }

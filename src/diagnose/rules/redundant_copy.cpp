@@ -33,8 +33,11 @@ Change without_hashing(const Facts& facts, const Joined& joined) {
   for (std::uint32_t i = 0; i < facts.trace.ops.size(); ++i) {
     const std::int64_t call = joined.call_of_op[i];
     if (facts.trace.ops[i].content_hash == 0 || call < 0) continue;
-    if (joined.host_ns_before(std::uint32_t(call)) > kUsualNs)
-      change.host_before_ns[std::uint32_t(call)] = kUsualNs;
+    const auto& own = joined.calls_of_thread[facts.trace.calls[std::size_t(call)].thread];
+    const std::size_t place = joined.place[std::size_t(call)];
+    for (std::size_t at = place; at <= place + 1 && at < own.size(); ++at) {
+      if (joined.host_ns_before(own[at]) > kUsualNs) change.host_before_ns[own[at]] = kUsualNs;
+    }
   }
   return change;
 }
@@ -55,7 +58,7 @@ Looked look(const Facts& facts) {
   const double all = facts.timeline.seconds;
   if (repeats.ops.size() < kLeastCopies || repeats.seconds < kLeastShare * all) return {};
   if (!repeats.hashed && is_repetition(facts, repeats)) return {};
-  // Comparing contents takes the host time of its own before each copy, which no other run spends.
+  // Comparing contents takes the host time of its own around each copy, which no other run spends.
   Change change = without_hashing(facts, joined);
   const double hashing = change.host_before_ns.empty() ? 0 : saved_seconds(facts, change);
   change.gone.insert(repeats.ops.begin(), repeats.ops.end());

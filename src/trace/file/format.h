@@ -203,4 +203,7 @@ struct Footer {
 };
 static_assert(sizeof(Footer) == 24);
 
+// Where processes are merged, the number of an event's record has that of its process in the bits above these.
+inline constexpr int kEventBits = 48;
+
 }  // namespace fulcrum::trace::file

@@ -15,7 +15,6 @@ namespace fulcrum::trace::file {
 namespace {
 
 constexpr std::int64_t kLatestStamp = std::int64_t{1} << 62;
-constexpr int kEventBits = 48;
 
 template <class E>
 E word(std::uint32_t value) {

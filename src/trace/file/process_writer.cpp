@@ -11,8 +11,6 @@
 namespace fulcrum::trace::file {
 namespace {
 
-constexpr int kEventBits = 48;
-
 template <class To, class From>
 To clamped(From value) {
   constexpr auto kMost = std::int64_t{std::numeric_limits<To>::max()};

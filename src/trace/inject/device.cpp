@@ -160,6 +160,12 @@ Occupancy occupancy(const DeviceFacts& facts, const CUpti_ActivityKernel9& launc
   return found;
 }
 
+int device_count() noexcept {
+  const auto get = driver_function<CUresult(int*)>("cuDeviceGetCount");
+  int count = 0;
+  return get != nullptr && get(&count) == CUDA_SUCCESS && count > 0 ? count : 1;
+}
+
 int driver_version() noexcept {
   const auto get = driver_function<CUresult(int*)>("cuDriverGetVersion");
   int version = 0;

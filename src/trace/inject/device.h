@@ -38,5 +38,7 @@ Occupancy occupancy(const DeviceFacts&, const CUpti_ActivityKernel9& launch) noe
 
 /// cuDriverGetVersion; 0: no driver.
 int driver_version() noexcept;
+/// At least one: without a driver to ask, the first.
+int device_count() noexcept;
 
 }  // namespace fulcrum::trace::inject

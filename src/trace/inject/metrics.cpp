@@ -3,6 +3,8 @@
 //
 // The sets. Metrics whose group has a name in front ("TPC.TriageCompute.") are made to be sampled together; chips
 // without such groups take the plain names, fewer of which fit. What does not fit is left out, never the whole set.
+// CUPTI's own throughput of an SM is not here: reading it costs more than all others together, and the pipes that decide it
+// are few.
 #include "trace/inject/metrics.h"
 
 #include <algorithm>
@@ -14,7 +16,9 @@ using file::Counter;
 
 constexpr Metric kHopper[] = {
     {&Counter::sm_active, "TPC.TriageCompute.sm__cycles_active", RollUp::share},
-    {&Counter::sm_throughput, "TriageCompute.sm__throughput", RollUp::share},
+    {&Counter::sm_throughput, "TPC.TriageCompute.sm__inst_executed_pipe_fma_realtime", RollUp::share},
+    {&Counter::sm_throughput, "TPC.TriageCompute.sm__inst_executed_pipe_alu_realtime", RollUp::share},
+    {&Counter::sm_throughput, "TPC.TriageCompute.sm__pipe_fp64_cycles_active_realtime", RollUp::share},
     {&Counter::tensor_active, "TPC.TriageCompute.sm__pipe_tensor_cycles_active_realtime", RollUp::share},
     {&Counter::warps_active, "TPC.TriageCompute.tpc__warps_active_realtime", RollUp::share},
     {&Counter::instructions, "TPC.TriageCompute.sm__inst_executed_realtime", RollUp::a_cycle},
@@ -29,7 +33,7 @@ constexpr const char* kHopperChips[] = {"GH100"};
 
 constexpr Metric kBlackwell[] = {
     {&Counter::sm_active, "TPC.TriageCompute.sm__cycles_active", RollUp::share},
-    {&Counter::sm_throughput, "TriageCompute.sm__throughput", RollUp::share},
+    {&Counter::sm_throughput, "TPC.TriageCompute.sm__inst_executed_pipe_alu_realtime", RollUp::share},
     {&Counter::tensor_active, "TPC.TriageCompute.sm__pipe_tensor_cycles_active_realtime", RollUp::share},
     {&Counter::warps_active, "TPC.TriageCompute.tpc__warps_active_shader_cs_realtime", RollUp::share},
     {&Counter::instructions, "TPC.TriageCompute.sm__inst_executed_realtime", RollUp::a_cycle},
@@ -43,6 +47,7 @@ constexpr const char* kBlackwellChips[] = {"GB100", "GB102"};
 
 constexpr Metric kBlackwellUltra[] = {
     {&Counter::sm_active, "TPC.TriageCompute.sm__cycles_active", RollUp::share},
+    {&Counter::sm_throughput, "TPC.TriageCompute.sm__inst_executed_pipe_alu_realtime", RollUp::share},
     {&Counter::tensor_active, "TPC.TriageCompute.sm__pipe_tensor_cycles_active_realtime", RollUp::share},
     {&Counter::warps_active, "TPC.TriageCompute.tpc__warps_active_shader_cs_realtime", RollUp::share},
     {&Counter::instructions, "TPC.TriageCompute.sm__inst_executed_realtime", RollUp::a_cycle},
@@ -57,6 +62,7 @@ constexpr const char* kBlackwellUltraChips[] = {"GB110"};
 
 constexpr Metric kAda[] = {
     {&Counter::sm_active, "SM_A.TriageAC.sm__cycles_active", RollUp::share},
+    {&Counter::sm_throughput, "SM_A.TriageAC.sm__inst_executed_pipe_alu_realtime", RollUp::share},
     {&Counter::tensor_active, "sm__pipe_tensor_cycles_active_realtime_v2", RollUp::share},
     {&Counter::warps_active, "TPC.TriageAC.tpc__warps_active_shader_cs_realtime", RollUp::share},
     {&Counter::instructions, "SM_A.TriageAC.sm__inst_executed_realtime", RollUp::a_cycle},
@@ -70,6 +76,7 @@ constexpr const char* kAdaChips[] = {"AD102", "AD103", "AD104", "AD106", "AD107"
 
 constexpr Metric kAmpereGraphics[] = {
     {&Counter::sm_active, "SM_A.TriageAC.sm__cycles_active", RollUp::share},
+    {&Counter::sm_throughput, "SM_A.TriageAC.sm__inst_executed_pipe_alu_realtime", RollUp::share},
     {&Counter::tensor_active, "sm__pipe_tensor_cycles_active_realtime", RollUp::share},
     {&Counter::warps_active, "TPC.TriageAC.tpc__warps_active_shader_cs_realtime", RollUp::share},
     {&Counter::instructions, "SM_A.TriageAC.sm__inst_executed_realtime", RollUp::a_cycle},
@@ -83,6 +90,8 @@ constexpr const char* kAmpereGraphicsChips[] = {"GA102", "GA103", "GA104", "GA10
 
 constexpr Metric kAmpere[] = {
     {&Counter::sm_active, "sm__cycles_active", RollUp::share},
+    {&Counter::sm_throughput, "sm__inst_executed_pipe_fma_realtime", RollUp::share},
+    {&Counter::sm_throughput, "sm__inst_executed_pipe_alu_realtime", RollUp::share},
     {&Counter::tensor_active, "sm__pipe_tensor_cycles_active_realtime", RollUp::share},
     {&Counter::warps_active, "tpc__warps_active_realtime", RollUp::share},
     {&Counter::instructions, "sm__inst_executed_realtime", RollUp::a_cycle},
@@ -178,6 +187,13 @@ file::Counter empty_counter() {
         &Counter::pcie_write, &Counter::sm_throughput})
     counter.*field = -1;
   return counter;
+}
+
+void finish(Counter& counter) {
+  constexpr float kIssueSlots = 4;
+  counter.sm_throughput =
+      std::max({counter.sm_throughput, counter.tensor_active,
+                counter.instructions >= 0 ? std::min(counter.instructions / kIssueSlots, 1.0F) : -1.0F});
 }
 
 std::string why_refused(int cupti_result, const char* call) {

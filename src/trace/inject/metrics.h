@@ -22,8 +22,8 @@ enum class RollUp : unsigned char {
 };
 
 struct Metric {
-  float file::Counter::*field;
-  const char* name;  // as CUPTI spells it, without the roll-up
+  float file::Counter::*field;  // several of one field: the largest counts
+  const char* name;             // as CUPTI spells it, without the roll-up
   RollUp roll_up;
 };
 /// As CUPTI wants it, and what its value is multiplied by: percent become shares of 1.
@@ -42,6 +42,8 @@ const MetricSet* metrics_of(std::string_view chip);
 
 /// A record in which every field says that it was not read.
 file::Counter empty_counter();
+/// What follows from the others: how busy the busiest part of the SMs is, issue slots and tensor cores among them.
+void finish(file::Counter&);
 
 /// What a result of CUPTI's means for somebody who wants counters, with what to do about it.
 std::string why_refused(int cupti_result, const char* call);

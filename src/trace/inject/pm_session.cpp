@@ -6,16 +6,17 @@
 
 #include "trace/inject/pm_session.h"
 
+#include <algorithm>
 #include <ctime>
 #include <utility>
 
 namespace fulcrum::trace::inject {
 namespace {
 
-// Room for samples that the device has written and we have not read: at 50 us and 14 KB a sample (an H200), half a
-// second. What is read at once is decoded at once, and what the image of it has no room for is lost.
-constexpr std::size_t kDeviceBytes = std::size_t{128} << 20;
-constexpr std::uint32_t kMostAtOnce = 4096;
+// Room for samples that the device has written and we have not read: at 14 KB a sample (an H200), 18,000 of them. It must
+// never be full: sampling cannot be started again after that. Portions are what fits into the caches of a core.
+constexpr std::size_t kDeviceBytes = std::size_t{256} << 20;
+constexpr std::uint32_t kPortion = 1024;
 // Cycles a microsecond, for chips without a trigger by time: their system clock is near it.
 constexpr double kCyclesPerNs = 1.4;
 
@@ -136,7 +137,7 @@ std::string PmSession::start(std::uint64_t interval_ns) {
     size.pPmSamplingObject = object_;
     size.pMetricNames = metrics_.names().data();
     size.numMetrics = metrics_.names().size();
-    size.maxSamples = kMostAtOnce;
+    size.maxSamples = kPortion;
     if (const int result = cupti_.data_size(&size))
       return why_refused(result, "cuptiPmSamplingGetCounterDataSize");
     data_.resize(size.counterDataSize);
@@ -161,7 +162,7 @@ std::string PmSession::reset_data() {
   return result == 0 ? "" : why_refused(result, "cuptiPmSamplingCounterDataImageInitialize");
 }
 
-bool PmSession::stamps_of(std::size_t sample, file::Counter& counter) {
+bool PmSession::take(std::size_t sample, file::Counter& counter) {
   auto info = sized<CUpti_PmSampling_CounterData_GetSampleInfo_Params>(
       CUpti_PmSampling_CounterData_GetSampleInfo_Params_STRUCT_SIZE);
   info.pPmSamplingObject = object_;
@@ -173,11 +174,6 @@ bool PmSession::stamps_of(std::size_t sample, file::Counter& counter) {
   counter.begin_ns = static_cast<std::int64_t>(info.startTimestamp);
   counter.end_ns = static_cast<std::int64_t>(info.endTimestamp);
   counter.device = device_;
-  return true;
-}
-
-bool PmSession::take(std::size_t sample, file::Counter& counter) {
-  if (!stamps_of(sample, counter)) return false;
   auto values = sized<CUpti_Profiler_Host_EvaluateToGpuValues_Params>(
       CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE);
   values.pHostObject = metrics_.host();
@@ -191,12 +187,14 @@ bool PmSession::take(std::size_t sample, file::Counter& counter) {
   for (std::size_t i = 0; i < values_.size(); ++i) {
     const Metric& metric = set_->metrics[i];
     const float value = static_cast<float>(values_[i]) * unit(metric);
-    if (value >= 0) counter.*metric.field = value;  // not a number: a ratio of nothing to nothing
+    // Not a number: a ratio of nothing to nothing.
+    if (value >= 0) counter.*metric.field = std::max(counter.*metric.field, value);
   }
+  finish(counter);
   return true;
 }
 
-PmSession::Drained PmSession::drain(std::vector<file::Counter>& out, std::size_t stride) {
+PmSession::Drained PmSession::drain(std::vector<file::Counter>& out) {
   Drained drained;
   const double began = thread_seconds();
   auto decode = sized<CUpti_PmSampling_DecodeData_Params>(CUpti_PmSampling_DecodeData_Params_STRUCT_SIZE);
@@ -205,12 +203,13 @@ PmSession::Drained PmSession::drain(std::vector<file::Counter>& out, std::size_t
   decode.counterDataImageSize = data_.size();
   const int result = cupti_.decode(&decode);
   drained.stuck = result == CUPTI_ERROR_OUT_OF_MEMORY;
-  drained.overflow = drained.stuck || decode.overflow != 0;
   if (drained.stuck) return drained;
   if (result != CUPTI_SUCCESS) {
     drained.failure = why_refused(result, "cuptiPmSamplingDecodeData");
     return drained;
   }
+  drained.full = decode.decodeStopReason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL;
+  drained.missed = decode.overflow != 0;
   auto info = sized<CUpti_PmSampling_GetCounterDataInfo_Params>(
       CUpti_PmSampling_GetCounterDataInfo_Params_STRUCT_SIZE);
   info.pCounterDataImage = data_.data();
@@ -220,15 +219,10 @@ PmSession::Drained PmSession::drain(std::vector<file::Counter>& out, std::size_t
     return drained;
   }
   const double decoded = thread_seconds();
-  drained.decoded = info.numCompletedSamples;
   for (std::size_t sample = 0; sample < info.numCompletedSamples; ++sample) {
     file::Counter counter;
-    if (std::exchange(first_, false)) continue;
-    const bool last = sample + 1 == info.numCompletedSamples;
-    if (last && stamps_of(sample, counter)) drained.last_stamp = static_cast<std::uint64_t>(counter.end_ns);
-    if (++phase_ < stride) continue;
-    phase_ = 0;
-    if (!take(sample, counter)) continue;
+    if (!take(sample, counter) || std::exchange(first_, false)) continue;
+    drained.last_stamp = static_cast<std::uint64_t>(counter.end_ns);
     ++drained.samples;
     out.push_back(counter);
   }

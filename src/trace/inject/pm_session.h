@@ -45,12 +45,12 @@ class PmMetrics {
 class PmSession {
  public:
   struct Drained {
-    bool overflow = false;    // there were more samples than room for them: some are missing
-    bool stuck = false;       // the device has no room left: it must be opened again
-    std::size_t decoded = 0;  // of which every `stride`-th was kept
+    bool stuck = false;   // the device has no room left
+    bool full = false;    // there may be more
+    bool missed = false;  // there were more, and they are lost
     std::size_t samples = 0;
-    std::uint64_t last_stamp = 0;  // of all that were decoded
-    std::string failure;           // sampling is at its end
+    std::uint64_t last_stamp = 0;
+    std::string failure;  // sampling is at its end
   };
 
   PmSession(const PmCupti& cupti, std::uint32_t device) : cupti_(cupti), metrics_(cupti), device_(device) {}
@@ -58,9 +58,8 @@ class PmSession {
   /// Why not, or empty.
   std::string open(const MetricSet&, const std::string& chip);
   std::string start(std::uint64_t interval_ns);
-  /// What has come since, every `stride`-th of it: turning counts into values costs more than anything else. Stamps are
-  /// CUPTI's; the caller knows what clock that is.
-  Drained drain(std::vector<file::Counter>&, std::size_t stride);
+  /// The oldest samples since the last time. Stamps are CUPTI's; the caller knows what clock that is.
+  Drained drain(std::vector<file::Counter>&);
   void stop();
   void close();
 
@@ -72,7 +71,6 @@ class PmSession {
 
  private:
   std::string reset_data();
-  bool stamps_of(std::size_t sample, file::Counter&);
   bool take(std::size_t sample, file::Counter&);
 
   const PmCupti& cupti_;
@@ -85,7 +83,6 @@ class PmSession {
   bool first_ = true;  // of this start: it began before sampling did
   std::vector<std::uint8_t> data_;
   std::vector<double> values_;
-  std::size_t phase_ = 0;  // samples since the last that was kept
   double decode_seconds_ = 0, evaluate_seconds_ = 0;
 };
 

@@ -4,6 +4,7 @@
 // Starting: file, CUPTI, kinds one by one, threads. Whatever refuses is written down and done without.
 #include "trace/inject/session.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -220,14 +221,17 @@ void Session::enable_managed() noexcept {
       CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD,
       CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH,
       CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT};
-  CUpti_ActivityUnifiedMemoryCounterConfig configs[3] = {};
-  for (int i = 0; i < 3; ++i) {
+  constexpr int kMostDevices = 32;
+  CUpti_ActivityUnifiedMemoryCounterConfig configs[3 * kMostDevices] = {};
+  const int devices = std::min(device_count(), kMostDevices);
+  for (int i = 0; i < 3 * devices; ++i) {
     configs[i].scope = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE;
-    configs[i].kind = kCounters[i];
-    configs[i].deviceId = 0;
+    configs[i].kind = kCounters[i % 3];
+    configs[i].deviceId = std::uint32_t(i / 3);
     configs[i].enable = 1;
   }
-  const CUptiResult result = cupti.cuptiActivityConfigureUnifiedMemoryCounter(configs, 3);
+  const CUptiResult result =
+      cupti.cuptiActivityConfigureUnifiedMemoryCounter(configs, std::uint32_t(3 * devices));
   if (result != CUPTI_SUCCESS) {
     char what[64];
     std::snprintf(what, sizeof what, "UNIFIED_MEMORY_COUNTER (%d)", int(result));

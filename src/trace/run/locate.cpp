@@ -5,7 +5,8 @@
 #include "trace/run/locate.h"
 
 #include <dlfcn.h>
-#include <link.h>
+
+#include "trace/run/child.h"
 
 namespace fulcrum::trace {
 namespace {
@@ -14,29 +15,31 @@ namespace fs = std::filesystem;
 
 constexpr const char* kInjector = "libfulcrum_inject.so";
 
-/// Where the loader finds a library that is not in a folder of its own.
-std::string loaded_path(const char* name) {
-  void* library = ::dlopen(name, RTLD_LAZY | RTLD_LOCAL);
-  if (!library) return "";
-  link_map* map = nullptr;
-  std::string path = name;
-  if (::dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name) path = map->l_name;
-  ::dlclose(library);
-  return path;
+void add_listed(const std::optional<std::string>& list, std::vector<fs::path>& folders) {
+  std::string_view rest = list ? std::string_view(*list) : std::string_view{};
+  while (!rest.empty()) {
+    const std::string_view folder = rest.substr(0, rest.find(':'));
+    if (!folder.empty()) folders.emplace_back(folder);
+    rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
+  }
+}
+
+/// Where the loader finds a library, from the paths in its cache: CUPTI should not be loaded only to be found.
+std::string cached_path(const std::string& name) {
+  const auto cache = read_file("/etc/ld.so.cache");
+  if (!cache.ok()) return "";
+  const std::size_t end = cache->find("/" + name + '\0');
+  if (end == std::string::npos) return "";
+  const std::size_t before = cache->rfind('\0', end);
+  const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+  return cache->substr(begin, end + 1 + name.size() - begin);
 }
 
 }  // namespace
 
 std::string find_injector() {
   std::vector<fs::path> folders;
-  if (const auto listed = environment("FULCRUM_MODULE_PATH")) {
-    std::string_view rest = *listed;
-    while (!rest.empty()) {
-      const std::string_view folder = rest.substr(0, rest.find(':'));
-      if (!folder.empty()) folders.emplace_back(folder);
-      rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
-    }
-  }
+  add_listed(environment("FULCRUM_MODULE_PATH"), folders);
   std::error_code failed;
   std::vector<fs::path> origins{fs::read_symlink("/proc/self/exe", failed).parent_path()};
   Dl_info ours;
@@ -56,17 +59,20 @@ std::string find_injector() {
 }
 
 std::string find_cupti() {
-  std::vector<fs::path> roots;
-  if (const auto home = environment("CUDA_HOME"); home && !home->empty()) roots.emplace_back(*home);
-  roots.emplace_back("/usr/local/cuda");
+  std::vector<fs::path> folders;
+  add_listed(inherited("LD_LIBRARY_PATH"), folders);
+  std::vector<fs::path> toolkits{"/usr/local/cuda"};
+  if (const auto home = environment("CUDA_HOME"); home && !home->empty())
+    toolkits.insert(toolkits.begin(), *home);
+  for (const fs::path& toolkit : toolkits) {
+    for (const char* folder : {"lib64", "extras/CUPTI/lib64"}) folders.push_back(toolkit / folder);
+  }
   for (const char* name : {"libcupti.so.13", "libcupti.so.12"}) {
-    if (std::string path = loaded_path(name); !path.empty()) return path;
-    for (const fs::path& root : roots) {
-      for (const char* folder : {"lib64", "extras/CUPTI/lib64"}) {
-        std::error_code failed;
-        if (const fs::path file = root / folder / name; fs::exists(file, failed)) return file.string();
-      }
+    for (const fs::path& folder : folders) {
+      std::error_code failed;
+      if (const fs::path file = folder / name; fs::exists(file, failed)) return file.string();
     }
+    if (std::string path = cached_path(name); !path.empty()) return path;
   }
   return "";
 }

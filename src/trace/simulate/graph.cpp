@@ -60,9 +60,10 @@ Graph::Graph(const Joined& joined, const Timeline& timeline)
   const CallTimes times(joined);
   std::vector<Link> links;
   links.reserve(3 * joined.ops.size() + 3 * joined.calls.size());
-  link_host(joined, scale, issue, times, links, own_ns);
+  link_host(joined, scale, issue, times, links, own_ns, trims);
   link_ops(joined, scale, issue, times, links);
   node_gap_ns = gap_of_nodes(joined, scale);
+  usual_lag_ns = scale.unit_ns;
 
   for (const auto c : joined.calls) {
     if (joined.call_window[c] < 0) continue;
@@ -77,12 +78,15 @@ Graph::Graph(const Joined& joined, const Timeline& timeline)
   }
   for (const auto i : joined.ops) {
     const bool steady = joined.begin_ns[i] >= timeline.begin_ns && joined.begin_ns[i] < timeline.end_ns;
+    const GpuTrace::Op& op = joined.op(i);
+    const bool pageable = op.from == MemoryKind::pageable || op.to == MemoryKind::pageable;
     nodes.push_back({.kind = NodeKind::op,
                      .number = i,
                      .window = joined.window_of[i],
                      .observed_ns = joined.begin_ns[i],
                      .duration_ns = joined.end_ns[i] - joined.begin_ns[i],
-                     .steady = steady});
+                     .steady = steady,
+                     .pageable = pageable});
   }
   std::stable_sort(nodes.begin(), nodes.end(), [](const Node& a, const Node& b) {
     return a.observed_ns != b.observed_ns ? a.observed_ns < b.observed_ns : rank(a.kind) < rank(b.kind);

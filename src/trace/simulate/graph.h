@@ -43,6 +43,7 @@ struct Graph {
     std::int64_t duration_ns = 0;  // ops
     bool anchored = false;         // waits for nothing that was seen: stays where it was
     bool steady = false;           // ops inside the timeline
+    bool pageable = false;         // copies of memory that is not pinned
   };
   std::vector<Node>
       nodes;  // in an order in which everything comes behind what it waits for; one more at the end
@@ -52,6 +53,8 @@ struct Graph {
   std::vector<std::uint32_t> first_op, ops_of_calls;  // as in Joined
   std::size_t windows = 0, ops = 0;                   // ops: of the trace
   std::int64_t node_gap_ns = 0;                       // between two nodes of a graph
+  std::int64_t usual_lag_ns = 0;    // of launches and of returns with nothing special about them
+  std::vector<std::int64_t> trims;  // of syncs: the pool_free whose memory they gave back; -1
 };
 
 /// Simulated length of the steady part, summed over windows, with a change applied. `tracing_ns`: what tracing added to

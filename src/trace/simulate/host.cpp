@@ -19,8 +19,14 @@ bool is_sync(CallKind kind) {
 class HostLinker {
  public:
   HostLinker(const Joined& joined, const Scale& scale, const Issue& issue, const CallTimes& times,
-             std::vector<Link>& links, std::vector<std::int64_t>& own_ns)
-      : joined_(joined), scale_(scale), issue_(issue), times_(times), links_(links), own_ns_(own_ns) {
+             std::vector<Link>& links, std::vector<std::int64_t>& own_ns, std::vector<std::int64_t>& trims)
+      : joined_(joined),
+        scale_(scale),
+        issue_(issue),
+        times_(times),
+        links_(links),
+        own_ns_(own_ns),
+        trims_(trims) {
     by_end_.resize(joined.trace.processes.size());
     for (const auto i : joined.ops) {
       if (joined.process_of[i] < by_end_.size()) by_end_[joined.process_of[i]].push_back(i);
@@ -46,6 +52,7 @@ class HostLinker {
     for (const auto& calls : joined_.thread_calls) {
       for (std::size_t k = 1; k < calls.size(); ++k) before_[calls[k]] = calls[k - 1];
     }
+    find_trims();
     for (std::uint32_t p = 0; p < joined_.trace.processes.size(); ++p) take_turns(p);
     for (const auto c : joined_.calls) link_program(c);
   }
@@ -231,6 +238,20 @@ class HostLinker {
     }
   }
 
+  /// A pool gives memory back when the host waits: a sync behind a pool_free that returns late did that.
+  void find_trims() {
+    trims_.assign(joined_.trace.calls.size(), -1);
+    for (const auto& calls : joined_.thread_calls) {
+      std::int64_t freed = -1;
+      for (const auto c : calls) {
+        if (joined_.call(c).kind == CallKind::pool_free) freed = c;
+        if (!is_sync(joined_.call(c).kind)) continue;
+        trims_[c] = freed;
+        freed = -1;
+      }
+    }
+  }
+
   /// Threads that take turns (a training loop and the thread of its backward pass): the silence of one is the work of
   /// the other, so the first call of a turn waits for the last call of the turn before.
   void take_turns(std::uint32_t process) {
@@ -268,6 +289,7 @@ class HostLinker {
   const CallTimes& times_;
   std::vector<Link>& links_;
   std::vector<std::int64_t>& own_ns_;
+  std::vector<std::int64_t>& trims_;
   std::map<CallKind, std::int64_t> usual_ns_;
   std::int64_t return_ns_ = 0;
   std::vector<std::vector<std::uint32_t>> by_end_;  // ops of each process
@@ -289,8 +311,9 @@ CallTimes::CallTimes(const Joined& joined)
 }
 
 void link_host(const Joined& joined, const Scale& scale, const Issue& issue, const CallTimes& times,
-               std::vector<Link>& links, std::vector<std::int64_t>& own_ns) {
-  HostLinker(joined, scale, issue, times, links, own_ns).run();
+               std::vector<Link>& links, std::vector<std::int64_t>& own_ns,
+               std::vector<std::int64_t>& trims) {
+  HostLinker(joined, scale, issue, times, links, own_ns, trims).run();
 }
 
 }  // namespace fulcrum::trace

@@ -40,9 +40,9 @@ struct CallTimes {
   std::vector<std::int64_t> begin_ns, end_ns;  // by call
 };
 
-/// Host time between calls, waits of calls, and the own time of each call.
+/// Host time between calls, waits of calls, the own time of each call, and which sync gave back what pool_free freed.
 void link_host(const Joined&, const Scale&, const Issue&, const CallTimes&, std::vector<Link>&,
-               std::vector<std::int64_t>& own_ns);
+               std::vector<std::int64_t>& own_ns, std::vector<std::int64_t>& trims);
 void link_ops(const Joined&, const Scale&, const Issue&, const CallTimes&, std::vector<Link>&);
 
 }  // namespace fulcrum::trace

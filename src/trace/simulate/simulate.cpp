@@ -128,6 +128,13 @@ class Pass {
     return gone ? kLongAgo : node.observed_ns;
   }
 
+  /// A pageable copy that takes less time is one of pinned memory: the host no longer copies before or after it.
+  bool pinned_now(std::uint32_t v) const {
+    const Graph::Node& node = graph_.nodes[v];
+    return node.pageable && (changed_.ops[node.number] & kNewDuration) &&
+           changed_.duration_ns(node) < node.duration_ns;
+  }
+
   std::int64_t program_edge(const Graph::Node& node, const Edge& edge) const {
     std::int64_t lag = edge.lag_ns;
     if (changed_.calls[node.number] & kNewBefore) lag = std::min(lag, changed_.before.at(node.number));
@@ -139,6 +146,12 @@ class Pass {
     const auto flags = changed_.calls[node.number];
     if (edge.kind == EdgeKind::own) return end_[edge.from] + changed_.own_ns(graph_, node.number);
     if (flags & (kNoWait | kGone)) return INT64_MIN;
+    if (pinned_now(edge.from)) return end_[edge.from] + std::min(edge.lag_ns, graph_.usual_lag_ns);
+    // What a sync did beside waiting was to give memory back that is now kept.
+    const auto trim = graph_.trims[node.number];
+    if (trim >= 0 && (changed_.calls[std::size_t(trim)] & kGone)) {
+      return end_[edge.from] + std::min(edge.lag_ns, graph_.usual_lag_ns);
+    }
     return end_[edge.from] + std::max<std::int64_t>(std::min<std::int64_t>(0, edge.lag_ns),
                                                     edge.lag_ns - changed_.shorter_ns(graph_, node.number));
   }
@@ -149,6 +162,7 @@ class Pass {
       case EdgeKind::launch: {
         if (flags & (kNotLaunched | kGone)) return INT64_MIN;
         const auto call = graph_.nodes[edge.from].number;
+        if (pinned_now(v)) return end_[edge.from] + std::min(edge.lag_ns, graph_.usual_lag_ns);
         // The latency counts from the beginning of the call: a shorter call comes to the launch sooner.
         return end_[edge.from] + std::max<std::int64_t>(0, edge.lag_ns - changed_.shorter_ns(graph_, call));
       }

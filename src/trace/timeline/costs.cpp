@@ -13,11 +13,19 @@ namespace {
 
 constexpr std::size_t kEnough = 5;  // observations that make a figure of this trace
 // Usual figures of a current data centre GPU, in seconds: used with neither a trace nor a profile that shows them.
-constexpr double kLongestLatency = 30e-6;
+// What is longer has another reason: a kernel waits for pages to move, a clock to rise, an event of another device.
+constexpr double kLongestLatency = 30e-6, kLongestBackToBack = 5e-6;
 constexpr double kBackToBack = 1.0e-6, kLaunch = 2.2e-6, kLatency = 1.8e-6, kSmallCopy = 6e-6;
 
+/// An op that was queued behind another: for how long when that ended, and how long after that it began.
+struct Queued {
+  double lead = 0, gap = 0;
+  bool kernels = false;
+};
+
 struct Observations {
-  std::vector<double> between_kernels, between_any, launch, latency, small_copy, pinned;
+  std::vector<Queued> queued;
+  std::vector<double> launch, latency, small_copy, pinned;
 };
 
 bool pinned_copy(const GpuTrace::Op& op) {
@@ -25,8 +33,8 @@ bool pinned_copy(const GpuTrace::Op& op) {
          (op.copy == CopyKind::h2d || op.copy == CopyKind::d2h);
 }
 
-/// Gaps between ops of a stream of which the second was queued before the first ended, and nothing else ran between
-/// them or after the first: another stream's op is something to wait for.
+/// Gaps between ops of a stream of which the second was queued before the first ended, with how long before, and
+/// nothing else ran between them: another stream's op is something to wait for.
 void look_at_queue(const Joined& joined, std::uint32_t before, std::uint32_t after, Observations& seen) {
   const auto call = joined.call_of[after];
   if (call < 0 || joined.op(before).stream != joined.op(after).stream) return;
@@ -35,10 +43,10 @@ void look_at_queue(const Joined& joined, std::uint32_t before, std::uint32_t aft
   const auto gap = joined.begin_ns[after] - joined.end_ns[before];
   if (gap < 0) return;
   const GpuTrace::Op &a = joined.op(before), &b = joined.op(after);
-  const bool kernels = a.kind == GpuOpKind::kernel && b.kind == GpuOpKind::kernel;
   if (a.graph && b.graph) return;  // nodes follow each other far more closely
-  auto& list = kernels ? seen.between_kernels : seen.between_any;
-  list.push_back(double(gap) * 1e-9);
+  const auto lead = joined.end_ns[before] - joined.trace.calls[std::size_t(call)].end_ns;
+  seen.queued.push_back(
+      {double(lead) * 1e-9, double(gap) * 1e-9, a.kind == GpuOpKind::kernel && b.kind == GpuOpKind::kernel});
 }
 
 void look_at_ops(const Joined& joined, Observations& seen) {
@@ -76,6 +84,18 @@ Timeline::Cost choose(std::vector<double>& seen, double q, double known, const s
   return {usual, "assumed"};
 }
 
+/// Gaps behind which the next op had long arrived: what was launched a moment before was still on its way. Between
+/// kernels where there are enough; a few among very many are odd ones.
+std::vector<double> gaps_of_queue(const Observations& seen, double latency, std::size_t ops) {
+  std::vector<double> kernels, any;
+  for (const Queued& queued : seen.queued) {
+    if (queued.lead >= 1.5 * latency) (queued.kernels ? kernels : any).push_back(queued.gap);
+  }
+  std::vector<double>& best = kernels.size() >= kEnough ? kernels : any;
+  if (best.size() * 200 < ops) best.clear();
+  return best;
+}
+
 double usual_pinned_rate(const GpuTrace& trace) {
   const int generation = trace.devices.empty() ? 9 : trace.devices.front().compute_major;
   return generation >= 9 ? 50e9 : generation == 8 ? 24e9 : 12e9;  // PCIe 5, 4, 3
@@ -97,12 +117,12 @@ void observe_costs(const Joined& joined, const Costs& known, Timeline& result) {
     const GpuTrace::Call& call = joined.trace.calls[c];
     if (call.kind == CallKind::launch) seen.launch.push_back(double(call.end_ns - call.begin_ns) * 1e-9);
   }
-  auto& between = seen.between_kernels.size() >= kEnough ? seen.between_kernels : seen.between_any;
-  // A kernel that waits for pages to move, or for a clock to rise, looks like one that is slow to start.
   std::erase_if(seen.latency, [](double seconds) { return seconds > kLongestLatency; });
-  result.back_to_back = choose(between, 0.2, known.back_to_back_seconds, known.from, kBackToBack);
   result.launch = choose(seen.launch, 0.5, known.launch_seconds, known.from, kLaunch);
   result.launch_latency = choose(seen.latency, 0.5, known.launch_latency_seconds, known.from, kLatency);
+  std::vector<double> between = gaps_of_queue(seen, result.launch_latency.seconds, joined.ops.size());
+  std::erase_if(between, [](double seconds) { return seconds > kLongestBackToBack; });
+  result.back_to_back = choose(between, 0.2, known.back_to_back_seconds, known.from, kBackToBack);
   result.small_copy = choose(seen.small_copy, 0.5, known.small_copy_seconds, known.from, kSmallCopy);
   const double known_pinned = known.pinned_bytes_per_second > 0 ? 1 / known.pinned_bytes_per_second : 0;
   result.pinned_bytes =

@@ -103,7 +103,9 @@ class GapReader {
       const auto ns = end - std::max(call.begin_ns, gap.begin_ns);
       if (ns <= 0) continue;
       const GapCause cause = cause_of(joined_.call(*at).kind);
-      if (call.begin_ns < gap.begin_ns && cause != GapCause::launch) drained = cause;
+      const bool polling =
+          joined_.call(*at).kind == CallKind::query;  // the gap may begin between two of them
+      if ((call.begin_ns < gap.begin_ns || polling) && cause != GapCause::launch) drained = cause;
       weights[cause] += ns;
       in_calls += ns;
       if (ns > longest) longest = ns, gap.call = *at;

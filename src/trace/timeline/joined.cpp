@@ -9,6 +9,8 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "trace/timeline/parts.h"
+
 namespace fulcrum::trace {
 namespace {
 
@@ -69,6 +71,7 @@ double seconds_of(const std::vector<Span>& spans) {
 Joined::Joined(const GpuTrace& t) : trace(t) {
   join_calls();
   find_windows();
+  find_usual();
   join_ops();
   trim_windows();
 }
@@ -139,6 +142,25 @@ void Joined::find_windows() {
   for (const auto c : calls) call_window[c] = number_of(windows, trace.calls[c].begin_ns);
 }
 
+/// How long kernels of each shape take; needed where windows cut some.
+void Joined::find_usual() {
+  if (!partial) return;
+  std::vector<std::vector<double>> seen(trace.shapes.size());
+  for (const auto& op : trace.ops) {
+    if (op.kind == GpuOpKind::kernel && op.shape < seen.size())
+      seen[op.shape].push_back(double(op.duration_ns()));
+  }
+  for (auto& values : seen) usual_ns_.push_back(quantile(values, 0.5));
+}
+
+/// When tracing stops while nodes of a graph run, their ends are of when it goes on.
+bool Joined::ends_in_another_window(std::uint32_t i) const {
+  const GpuTrace::Op& op = trace.ops[i];
+  if (!partial || op.kind != GpuOpKind::kernel) return false;
+  return op.end_ns > windows[std::size_t(window_of[i])].end_ns &&
+         double(op.duration_ns()) > 20 * usual_ns_[op.shape];
+}
+
 void Joined::join_ops() {
   const std::size_t n = trace.ops.size();
   call_of.assign(n, -1), window_of.assign(n, -1), device_of.assign(n, 0), process_of.assign(n, 0);
@@ -173,6 +195,10 @@ void Joined::join_ops() {
       }
     }
     window_of[i] = number_of(windows, at_ns);
+    if (window_of[i] >= 0 && ends_in_another_window(i)) {
+      ++cut;
+      window_of[i] = -1;
+    }
     if (window_of[i] >= 0) ops.push_back(i);
   }
   const auto earlier = [&](std::uint32_t a, std::uint32_t b) {

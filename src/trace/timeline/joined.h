@@ -33,6 +33,7 @@ struct Joined {
   std::vector<int> device_of;
   std::vector<std::uint32_t> process_of;
   std::int64_t skewed = 0, worst_skew_ns = 0;
+  std::int64_t cut = 0;  // ops whose end is of a later window: left out
 
   // Calls: a call inside another on its thread belongs to that one. `meaning` is the call that says what an outermost
   // one does: itself, or the one inside a call of kind other.
@@ -57,9 +58,12 @@ struct Joined {
   }
 
  private:
+  std::vector<double> usual_ns_;  // duration by shape
   void join_calls();
+  void find_usual();
   void join_ops();
   void find_windows();
+  bool ends_in_another_window(std::uint32_t op) const;
   void trim_windows();
 };
 

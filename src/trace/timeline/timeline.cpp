@@ -54,6 +54,9 @@ void add_notes(const Joined& joined, Timeline& result) {
     result.notes.push_back(
         fmt::format("{} windows were traced; what lies between them is left out", joined.windows.size()));
   }
+  if (joined.cut) {
+    result.notes.push_back(fmt::format("{} operations ran while tracing stopped: left out", joined.cut));
+  }
   if (result.skewed) {
     result.notes.push_back(
         fmt::format("{} operations began up to {:.1f} us before their call: clocks disagree", result.skewed,

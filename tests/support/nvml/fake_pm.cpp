@@ -19,12 +19,12 @@ namespace {
 
 std::string refused, chip = "GH100";
 int refusal = 0;
-bool overflows_below_100_us = false;
+bool no_room = false;
 std::uint64_t interval_ns = 0, taken = 0;  // taken: stamp up to which samples were handed out
 bool running = false, data_is_new = false;
 std::size_t in_data = 0, passes = 1;
 std::uint64_t first_in_data = 0;
-constexpr std::size_t kMostInData = 4096;
+constexpr std::size_t kMostInData = 1024;
 
 int result_of(const char* name) { return refused == name ? refusal : 0; }
 
@@ -42,7 +42,7 @@ FULCRUM_FAKE void fake_pm_refuse(const char* name, int result) {
 }
 FULCRUM_FAKE void fake_pm_chip(const char* name) { chip = name; }
 FULCRUM_FAKE void fake_pm_passes(int count) { passes = static_cast<std::size_t>(count); }
-FULCRUM_FAKE void fake_pm_overflows() { overflows_below_100_us = true; }
+FULCRUM_FAKE void fake_pm_overflows() { no_room = true; }
 
 #define FULCRUM_REFUSE(name) \
   if (const int result = result_of(#name)) return static_cast<CUptiResult>(result)
@@ -128,15 +128,15 @@ FULCRUM_FAKE CUptiResult cuptiPmSamplingStop(CUpti_PmSampling_Stop_Params*) {
 FULCRUM_FAKE CUptiResult cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params* p) {
   FULCRUM_REFUSE(cuptiPmSamplingDecodeData);
   if (!data_is_new) return CUPTI_ERROR_INVALID_OPERATION;
-  if (overflows_below_100_us && interval_ns < 100'000) return CUPTI_ERROR_OUT_OF_MEMORY;
-  // Whatever is there is read; what the image has no room for is lost.
+  if (no_room) return CUPTI_ERROR_OUT_OF_MEMORY;
   const std::uint64_t there = (realtime_ns() - taken) / interval_ns;
   in_data = there < kMostInData ? there : kMostInData;
   first_in_data = taken;
-  taken += there * interval_ns;
+  taken += in_data * interval_ns;
   data_is_new = in_data == 0;
-  p->overflow = there > kMostInData;
-  p->decodeStopReason = CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS;
+  p->overflow = 0;
+  p->decodeStopReason = there <= kMostInData ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS
+                                             : CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL;
   return CUPTI_SUCCESS;
 }
 FULCRUM_FAKE CUptiResult cuptiPmSamplingGetCounterDataSize(CUpti_PmSampling_GetCounterDataSize_Params* p) {
