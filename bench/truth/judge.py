@@ -121,10 +121,11 @@ def judge_pair(name, times, sums, broken, fixed):
     return row
 
 
-def summary_of(rows, clean):
+def summary_of(rows, clean, failures):
     false = sum(len(r["twin_findings"]) for r in rows) + sum(len(r["findings"]) for r in clean)
     return {
         "programs": len(rows),
+        "failed": len(failures),
         "right": sum(r["right"] for r in rows),
         "inside": sum(r["inside"] for r in rows),
         "twins_mended": sum(not r["twin_has_it"] for r in rows),
@@ -187,7 +188,7 @@ def main():
                 clean.append({"program": name, "findings": [f["id"] for f in claims(findings_of(o, name, "clean"))]})
         except (RuntimeError, OSError, KeyError, ValueError, subprocess.TimeoutExpired) as error:
             failures.append(f"{name}: {error}")
-    summary = summary_of(rows, clean)
+    summary = summary_of(rows, clean, failures)
     with open(o.out, "w") as out:
         json.dump({"schema": "fulcrum.truth/1", "created_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
                    "rounds": o.rounds, "pairs": rows, "clean": clean, "summary": summary, "failures": failures,

@@ -86,7 +86,7 @@ class Judge(unittest.TestCase):
 
     def test_findings_on_twins_and_clean_programs_are_false_unless_they_only_inform(self):
         self.assertEqual(self.document["summary"],
-                         {"programs": 5, "right": 4, "inside": 3, "twins_mended": 4, "clean_programs": 1,
+                         {"programs": 5, "failed": 0, "right": 4, "inside": 3, "twins_mended": 4, "clean_programs": 1,
                           "false_findings": 3})
 
     def test_the_interval_of_the_median_holds_it_and_is_the_same_every_time(self):

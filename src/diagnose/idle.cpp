@@ -14,6 +14,7 @@ namespace {
 constexpr double kCalibrationShare = 0.05, kCalibrationPoints = 0.01;
 constexpr double kMostSpread = 0.15;  // of an iteration's time: beyond, it is noise of the machine
 constexpr double kMostError = 0.03;
+constexpr double kLeastLeft = 0.7;
 
 std::uint64_t key(std::uint32_t process, std::uint32_t correlation) {
   return (std::uint64_t{process} << 32) | correlation;
@@ -273,6 +274,17 @@ std::vector<Idle> idle_times(const Facts& facts, const Joined& joined) {
   std::vector<Idle> result = std::move(by_device[most->first]);
   std::stable_sort(result.begin(), result.end(),
                    [](const Idle& a, const Idle& b) { return a.gap->begin_ns < b.gap->begin_ns; });
+  // After a wait the queue is empty: when the first op is over before the second was launched, the second gap is part of
+  // the price of the wait.
+  const double launch_ns = facts.timeline.launch.seconds * 1e9;
+  for (std::size_t i = result.size(); i-- > 1;) {
+    const Idle& before = result[i - 1];
+    const bool wait =
+        before.owner == Owner::sync || before.owner == Owner::alloc || before.owner == Owner::copy;
+    const bool refill = result[i].owner == Owner::launch && before.gap->after == result[i].gap->before &&
+                        double(result[i].gap->begin_ns - before.gap->end_ns) < launch_ns;
+    if (wait && refill) result[i].owner = before.owner, result[i].call = before.call;
+  }
   return result;
 }
 
@@ -297,10 +309,12 @@ Gain range(const Facts& facts, double low_seconds, double high_seconds, double t
           ? std::min(kMostSpread, (steps.high_seconds - steps.low_seconds) / 2 / steps.median_seconds)
           : 0;
   const double error = std::min(kMostError, timeline.model_error);
-  // A run that is not traced is shorter by what tracing adds, and so is what it would save.
-  const double traced = std::min(0.5 * all, timeline.tracing_per_launch.seconds * traced_calls);
+  // What tracing adds is taken off by the simulation already; the low end allows for a quarter more of it.
+  const double traced = std::min(0.5 * all, 0.25 * timeline.tracing_per_launch.seconds * traced_calls);
   const double low = std::max(0.0, low_seconds * (1 - spread - kCalibrationShare) - traced) / (all - traced);
-  const double high = high_seconds * (1 + spread + kCalibrationShare) / all;
+  // What stays is not much less than it was simulated to be, however much goes.
+  const double high = std::min(high_seconds * (1 + spread + kCalibrationShare) / all,
+                               1 - (1 - high_seconds / all) * kLeastLeft);
   gain.high = std::clamp(high + error + kCalibrationPoints, 0.0, 0.99);
   gain.low = std::clamp(low - error - kCalibrationPoints, 0.0, gain.high);
   return gain;

@@ -131,7 +131,9 @@ std::string verdict(const Facts& facts, const Diagnosis& diagnosis) {
   text += ".";
   const std::string kernels = busy >= kKernelsMatter ? top_kernels(facts, 3) : "";
   if (!kernels.empty()) text += fmt::format(" Most time: {}.", kernels);
-  if (diagnosis.findings.empty()) text += " Nothing was found that is worth changing.";
+  const bool any = std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(),
+                               [](const Finding& finding) { return finding.saved_high > 0; });
+  if (!any) text += " Nothing was found that is worth changing.";
   return text;
 }
 

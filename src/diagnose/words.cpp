@@ -56,7 +56,9 @@ constexpr std::size_t kLongestName = 60;
 
 std::string cut(std::string_view name) {
   if (name.size() <= kLongestName) return std::string(name);
-  return std::string(name.substr(0, kLongestName - 3)) + "...";
+  const std::size_t end = kLongestName / 3;  // what tells variants apart is at either end
+  return std::string(name.substr(0, kLongestName - end - 2)) + ".." +
+         std::string(name.substr(name.size() - end));
 }
 
 }  // namespace

@@ -8,130 +8,12 @@
 #include <fulcrum/report/trace.h>
 
 #include <algorithm>
-#include <cctype>
-#include <cmath>
-#include <map>
-#include <set>
 
+#include "report/kernel_names.h"
 #include "report/text.h"
 
 namespace fulcrum::report {
 namespace {
-
-constexpr int kMargin = 12;  // of a finding's text: "1 consider  "
-
-Tone tone_of(Severity severity) {
-  return severity == Severity::fix ? Tone::bad : severity == Severity::consider ? Tone::warn : Tone::dim;
-}
-
-/// "  evidence  " and text that hangs below its own beginning.
-std::string labelled(std::string_view label, std::string_view text, int width) {
-  const std::string head = fmt::format("  {:<{}}", label, kMargin - 2);
-  // wrap() counts the margin by a word of its width.
-  const std::string filled = std::string(kMargin - 1, '.') + " " + std::string(text);
-  return head + wrap(filled, width, kMargin).substr(kMargin) + "\n";
-}
-
-std::string range_of_shares(double low, double high) {
-  const std::string upper = percent(high);
-  if (percent(low) == upper) return upper;
-  return fmt::format("{} to {}", low <= 0 ? "0 %" : percent(low), upper);
-}
-
-/// Nobody knows a factor of fifty: what is left of the time then is the error of the model.
-std::string factor(double saved) {
-  constexpr double kMost = 20;
-  const double times = 1 / (1 - saved);
-  return times > kMost ? fmt::format("more than {:.0f}x", kMost) : fmt::format("{:.2f}x", times);
-}
-
-std::string gain_text(const Finding& finding, const Timeline& timeline) {
-  if (!(finding.saved_high > 0)) return "none of its own";
-  std::string text = fmt::format("{} of the time", range_of_shares(finding.saved_low, finding.saved_high));
-  // A factor says more where it is large, and pretends to more than was seen where it is not.
-  if (finding.saved_high >= 0.1 && finding.saved_high < 1)
-    text += fmt::format(", {} to {} end to end", factor(finding.saved_low), factor(finding.saved_high));
-  else
-    text += " end to end";
-  const Change& change = finding.change;
-  const bool simulated = !change.op_ns.empty() || !change.call_ns.empty() || !change.no_wait.empty() ||
-                         !change.not_launched.empty() || !change.gone.empty() || !change.own_stream.empty() ||
-                         change.host_scale != 1;
-  if (simulated && timeline.simulated)
-    text += fmt::format(" (re-simulated, model error {})", percent(timeline.model_error));
-  return text;
-}
-
-std::string claim_line(const Finding& finding, std::size_t number, bool colour, int width) {
-  const std::string severity(to_string(finding.severity));
-  const std::string grade = fmt::format("[{}]", to_string(finding.grade));
-  const int room = width - static_cast<int>(grade.size()) - 2;
-  const std::string filled = std::string(kMargin - 1, '.') + " " + finding.claim;
-  std::string claim = wrap(filled, std::max(room, 40), kMargin).substr(kMargin);
-  const std::size_t newline = claim.find('\n');
-  const std::string first = claim.substr(0, newline);
-  const int pad = std::max(2, width - kMargin - display_width(first) - static_cast<int>(grade.size()));
-  std::string text =
-      fmt::format("{} {}", number,
-                  paint(fmt::format("{:<{}}", severity, kMargin - 2), tone_of(finding.severity), colour));
-  text += paint(first, Tone::strong, colour) + std::string(static_cast<std::size_t>(pad), ' ') +
-          paint(grade, Tone::dim, colour) + "\n";
-  if (newline != std::string::npos) text += paint(claim.substr(newline + 1), Tone::strong, colour) + "\n";
-  return text;
-}
-
-std::string finding_text(const Finding& finding, std::size_t number, const Timeline& timeline, bool verify,
-                         bool colour, int width) {
-  std::string text = claim_line(finding, number, colour, width);
-  if (!finding.evidence.empty())
-    text += labelled("evidence", fmt::format("{}", fmt::join(finding.evidence, "; ")), width);
-  if (!finding.next_step.empty()) text += labelled("next", finding.next_step, width);
-  text += labelled("gain", gain_text(finding, timeline), width);
-  if (verify && !finding.verify.empty()) text += labelled("verify", finding.verify, width);
-  return text;
-}
-
-/// Lists of metrics would bury the rest: a long reason is cut.
-std::string short_reason(const NotChecked& one) {
-  constexpr std::size_t kMost = 110;
-  const std::string reason = one.hint.empty() ? one.why : fmt::format("{}; {}", one.why, one.hint);
-  if (reason.size() <= kMost) return reason;
-  if (one.why.size() <= kMost / 2) return one.why + "; --json says what";
-  return one.why.substr(0, one.why.rfind(' ', kMost / 2)) + " ..; --json says what";
-}
-
-/// Rules that miss the same thing are named together.
-std::string not_checked_text(const Diagnosis& diagnosis, int width) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> groups;
-  for (const NotChecked& one : diagnosis.not_checked) {
-    const std::string reason = short_reason(one);
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.first == reason; });
-    if (group == groups.end()) group = groups.insert(groups.end(), {reason, {}});
-    group->second.push_back(one.rule);
-  }
-  std::vector<std::string> parts;
-  for (const auto& [reason, rules] : groups)
-    parts.push_back(fmt::format("{} ({})", fmt::join(rules, ", "), reason));
-  return parts.empty() ? "" : wrap(fmt::format("Not checked: {}", fmt::join(parts, "; ")), width, 2) + "\n";
-}
-
-std::string waiting_text(const Diagnosis& diagnosis, int width) {
-  constexpr std::size_t kMost = 6;
-  if (diagnosis.waiting.empty()) return "";
-  std::vector<std::string> parts;
-  for (const Finding& finding : diagnosis.waiting) {
-    if (parts.size() == kMost) break;
-    std::string part = finding.id;
-    if (!finding.subject.empty()) part += " of " + kernel_name(finding.subject, 30);
-    if (!finding.blocked_by.empty()) part += fmt::format(", after {}", finding.blocked_by);
-    parts.push_back(std::move(part));
-  }
-  const std::size_t more = diagnosis.waiting.size() - parts.size();
-  return wrap(fmt::format("Also seen, smaller or waiting for another: {}{}", fmt::join(parts, "; "),
-                          more > 0 ? fmt::format("; {} more in --json", more) : ""),
-              width, 2) +
-         "\n";
-}
 
 /// Why the GPU idles, as a reader who does not know our names for it would say.
 std::string_view words_for(GapCause cause) {
@@ -242,61 +124,6 @@ std::string kernels_text(const GpuTrace& trace, const Timeline& timeline, int to
   return text;
 }
 
-/// Without arguments, namespaces and what C++ puts around a name.
-std::string bare_name(std::string_view name) {
-  if (name.starts_with("void ")) name.remove_prefix(5);
-  std::string text;
-  std::size_t word = 0;  // where the identifier began that a :: would make a namespace
-  int angles = 0;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    constexpr std::string_view kNobody = "(anonymous namespace)::";
-    if (name.substr(i).starts_with(kNobody)) {
-      i += kNobody.size() - 1;
-      continue;
-    }
-    const char c = name[i];
-    if (c == '(' && angles == 0) break;  // the arguments
-    if (c == ':' && i + 1 < name.size() && name[i + 1] == ':') {
-      text.resize(word);
-      ++i;
-      continue;
-    }
-    angles += c == '<' ? 1 : c == '>' ? -1 : 0;
-    if (c == ' ' && i + 1 < name.size() && name[i + 1] == '>') continue;
-    text += c;
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_') word = text.size();
-  }
-  if (text.empty()) text = name;
-  return text;
-}
-
-std::string cut_in_the_middle(const std::string& text, std::size_t room) {
-  if (text.size() <= room) return text;
-  const std::size_t tail = room / 4, head = room - tail - 2;
-  return text.substr(0, head) + ".." + text.substr(text.size() - tail);
-}
-
-/// Names that would be cut to the same text show the part in which they differ instead.
-std::vector<std::string> names_apart(const std::vector<std::string>& names, std::size_t room) {
-  std::map<std::string, std::set<std::string>> alike;
-  for (const std::string& name : names) alike[cut_in_the_middle(name, room)].insert(name);
-  std::vector<std::string> shown;
-  for (const std::string& name : names) {
-    std::string cut = cut_in_the_middle(name, room);
-    const std::set<std::string>& group = alike[cut];
-    if (group.size() > 1) {
-      const std::string &first = *group.begin(), &last = *group.rbegin();  // sorted: what these share, all do
-      const auto differ = std::mismatch(first.begin(), first.end(), last.begin(), last.end()).first;
-      const auto shared = static_cast<std::size_t>(differ - first.begin());
-      const std::size_t head = room / 3, rest = room - head - 2;
-      const std::size_t from = std::clamp(shared, head + 6, std::max(head + 6, name.size() - rest + 4)) - 4;
-      cut = name.substr(0, head) + ".." + name.substr(std::min(from, name.size() - 1), rest);
-    }
-    shown.push_back(std::move(cut));
-  }
-  return shown;
-}
-
 std::string waves_text(double waves) {
   if (!(waves > 0)) return "-";
   return waves < 0.01 ? "<0.01" : fmt::format("{:.{}f}", waves, waves < 10 ? 2 : 0);
@@ -313,10 +140,6 @@ std::string occupancy_text(const LaunchShape& shape) {
 }
 
 }  // namespace
-
-std::string kernel_name(std::string_view name, std::size_t room) {
-  return cut_in_the_middle(bare_name(name), room);
-}
 
 Table kernel_table(const GpuTrace& trace, const Timeline& timeline, int top, int width) {
   Table table({{"kernel"},
@@ -352,37 +175,6 @@ Table kernel_table(const GpuTrace& trace, const Timeline& timeline, int top, int
          kernel.dram_share >= 0 ? percent(kernel.dram_share) : "-"});
   }
   return table;
-}
-
-std::string diagnosis_text(const Diagnosis& diagnosis, const Timeline& timeline, bool colour, int width) {
-  std::string text;
-  std::size_t number = 0;
-  std::set<std::string> told;  // how to verify, once
-  for (const Finding& finding : diagnosis.findings) {
-    const bool is_new = told.insert(finding.verify).second;
-    text += finding_text(finding, ++number, timeline, is_new, colour, width);
-  }
-  if (diagnosis.findings.empty()) text += "No finding: no rule saw time that could be saved.\n";
-  if (diagnosis.findings.size() > 1 && diagnosis.together_high > 0 && diagnosis.together_high < 1) {
-    text += wrap(fmt::format("All of them at once: {} of the time, {} to {} end to end; simulated "
-                             "together, since gains do not add up",
-                             range_of_shares(diagnosis.together_low, diagnosis.together_high),
-                             factor(diagnosis.together_low), factor(diagnosis.together_high)),
-                 width, 2) +
-            "\n";
-  }
-  if (diagnosis.unreliable) {
-    text += paint(wrap("Unreliable: records are missing or the model does not fit this run; take the gains "
-                       "as hints.",
-                       width, 2),
-                  Tone::warn, colour) +
-            "\n";
-  }
-  std::string rest = waiting_text(diagnosis, width);
-  if (!diagnosis.fine.empty())
-    rest += wrap(fmt::format("Checked and fine: {}", fmt::join(diagnosis.fine, ", ")), width, 2) + "\n";
-  rest += not_checked_text(diagnosis, width);
-  return text + (rest.empty() ? "" : "\n" + rest);
 }
 
 std::string trace_text(const GpuTrace& trace, const Timeline& timeline, const Diagnosis& diagnosis, int top,

@@ -13,8 +13,11 @@ struct Stretch {
   std::int64_t iterations = 0;  // whole ones in it; 0: none were found
   std::int64_t items = 0;       // events in it
 };
+inline bool inside(std::int64_t begin_ns, std::int64_t end_ns, const Stretch& stretch) {
+  return end_ns > stretch.begin_ns && begin_ns < stretch.end_ns;
+}
 
-/// About three iterations that take what most take, near to what the first finding is about; of a run without
+/// Three iterations (more where they hold next to nothing) that take what most take, near to what the first finding is about; of a run without
 /// iterations as much as fits. At most `most` events.
 Stretch choose_stretch(const GpuTrace&, const Timeline&, const Diagnosis&, std::int64_t most);
 

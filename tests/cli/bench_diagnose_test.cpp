@@ -50,6 +50,23 @@ TEST(BenchDiagnose, LooksAtTheKernelsAndNotAtTheHarness) {
   EXPECT_GT(row.timeline.busy_share(), 0.9);
 }
 
+TEST(BenchDiagnose, SaysWhatCouldNotBeTracedAndKeepsTheRows) {
+  const Folder data;
+  const std::string file = data / "out.json";
+  const Outcome outcome = fulcrum_in(
+      data,
+      {"bench", "relu", "--shape", "n=1000", "--backend", "fakegpu", "--variant", "default", "--regime",
+       "resident", "--budget", "0.1", "--precision", "0.5", "--diagnose", "--json", file},
+      {{"FULCRUM_MODULE_PATH", std::string(FULCRUM_TEST_MODULE_DIR) + "/gpu"}});
+  EXPECT_EQ(outcome.code, 0) << outcome.error;
+  EXPECT_NE(outcome.output.find("relu/fakegpu/default at n=1000: not diagnosed: "), std::string::npos)
+      << outcome.output;
+  const auto document = json_parse(content(file), file);
+  ASSERT_TRUE(document.ok());
+  EXPECT_FALSE((*document)["results"].empty());
+  EXPECT_FALSE((*document)["diagnosis"][0]["error"].get<std::string>().empty());
+}
+
 TEST(BenchDiagnose, NeedsAGpuKernel) {
   const Outcome outcome = fulcrum({"bench", "sigmoid", "--backend", "simd", "--diagnose"});
   EXPECT_EQ(outcome.code, 2);

@@ -59,10 +59,11 @@ TEST(SmallCopies, FindsManyInARow) {
   const auto findings = traced.findings("small_copies");
   ASSERT_EQ(findings.size(), 1u);
   // A copy takes 1574 ns and 1 us to the next, 96 of them and the kernel 101 us more: the GPU is the limit. As one:
-  // 1.574 + 393216 B at 55 GB/s = 8.7 us. Gathering the bytes on the host costs 79 us at most.
+  // 1.574 + 393216 B at 55 GB/s = 8.7 us. Gathering the bytes on the host costs 79 us at
+  // most, and the 95 us between them may be the tracer's.
   const double step = 96 * 2.574 + 101, saved = 96 * 2.574 - (1.5 + 7.15 + 1);
   EXPECT_NEAR(findings[0].saved_high, 1.05 * saved / step + 0.01, 0.005);
-  EXPECT_NEAR(findings[0].saved_low, 0.95 * (saved - 78.6) / step - 0.01, 0.005);
+  EXPECT_NEAR(findings[0].saved_low, 0.95 * (saved - 95 - 78.6) / (step - 95) - 0.01, 0.005);
   EXPECT_NEAR(double(findings[0].change.gone.size()), 95.0 * double(findings[0].change.op_ns.size()), 95);
   EXPECT_TRUE(traced.findings("launch_bound").empty());
 }

@@ -81,9 +81,10 @@ TEST(LaunchBound, FindsKernelsShorterThanTheirLaunches) {
   const Traced traced(t.trace());
   const auto findings = traced.findings("launch_bound");
   ASSERT_EQ(findings.size(), 1u);
-  // A kernel every 4.2 us, as a node every 2.2: 0.6 less or 0.5 more between two of them.
-  EXPECT_NEAR(findings[0].saved_low, 0.95 * 1.5 / 4.2 - 0.01, 0.05);
-  EXPECT_NEAR(findings[0].saved_high, 1.05 * 2.6 / 4.2 + 0.01, 0.02);
+  // A kernel every 4.2 us, as a node every 1.2 + 0.125: 0.2 less or 0.8 more between two of them. With the host's 2 us
+  // left where they are every 2.0.
+  EXPECT_NEAR(findings[0].saved_low, 0.95 * (4.2 - 2.0 - 0.8) / 4.2 - 0.01, 0.02);
+  EXPECT_NEAR(findings[0].saved_high, 1.05 * (4.2 - 1.2) / 4.2 + 0.01, 0.02);
   EXPECT_EQ(findings[0].grade, Evidence::measured);
 }
 
@@ -91,9 +92,10 @@ TEST(LaunchBound, GainsWhatTheHostTakesBetweenKernels) {
   const Traced traced(launch_bound());
   const auto findings = traced.findings("launch_bound");
   ASSERT_EQ(findings.size(), 1u);
-  // A kernel every 5.2 us, 1.8 of it busy. As nodes: 1.8 + 1, or 0.6 less between them. With the host's 3 us left
-  // where they are: every 3.03 us, and half a microsecond more between nodes.
-  expect_saved(findings[0], 5.2 - 3.03 - 0.5, 5.2 - 2.8 + 0.6, 5.2);
+  // A kernel every 5.2 us, 1.8 of it busy. As nodes they follow each other in 0.125, or up to 0.2 faster; with the host's
+  // 3 us left where they are: every 3.03 us, and 0.8 more between nodes.
+  EXPECT_NEAR(findings[0].saved_low, 0.95 * (5.2 - 3.03 - 0.8) / 5.2 - 0.01, 0.005);
+  EXPECT_NEAR(findings[0].saved_high, 1.05 * (5.2 - 1.8) / 5.2 + 0.01, 0.02);
   EXPECT_FALSE(findings[0].change.not_launched.empty());
 }
 

@@ -207,6 +207,44 @@ TEST(TraceText, MarksARunWhoseRecordsAreMissing) {
   EXPECT_EQ(text_of(100).find("Unreliable"), std::string::npos);
 }
 
+TEST(TraceText, PromisesNobodyAFactorOfFifty) {
+  Diagnosis bold = diagnosis();
+  bold.findings[0].saved_high = 0.98;
+  const std::string text = text_of(120, bold);
+  EXPECT_NE(text.find("33 % to 98 % of the time, 1.49x to more than 20x end to end"), std::string::npos)
+      << text;
+}
+
+TEST(TraceText, CutsReasonsThatWouldBuryTheRest) {
+  Diagnosis wordy = diagnosis();
+  const std::string metrics(100, 'm');
+  wordy.not_checked = {{"divergence", "no counters", "give the file of ncu with " + metrics + "1"},
+                       {"issue_slots", "no counters", "give the file of ncu with " + metrics + "2"},
+                       {"warp_stall", "the file of ncu has no " + metrics, ""}};
+  const std::string text = text_of(200, wordy);
+  EXPECT_NE(text.find("Not checked: divergence, issue_slots (no counters; --json says what); warp_stall"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("mmmm"), std::string::npos) << text;
+}
+
+TEST(TraceText, TellsHowToVerifyOnce) {
+  Diagnosis twice = diagnosis();
+  twice.findings[1].verify = twice.findings[0].verify;
+  const std::string text = text_of(100, twice);
+  EXPECT_NE(text.find("verify"), std::string::npos);
+  EXPECT_EQ(text.find("verify"), text.rfind("verify")) << text;
+}
+
+TEST(KernelTable, ShowsWhatTellsLongNamesApart) {
+  GpuTrace trace = loop();
+  trace.shapes[0].name = "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32_cublas";
+  trace.shapes[1].name = "sm90_xmma_gemm_f32f32_tf32f32_f32_nt_n_tilesize128x128x32_cublas";
+  const std::string text = kernel_table(trace, timeline_of(trace), 8, 80).text(false);
+  EXPECT_NE(text.find("tn_n"), std::string::npos) << text;
+  EXPECT_NE(text.find("nt_n"), std::string::npos) << text;
+}
+
 TEST(KernelName, LosesArgumentsAndNamespacesFirstThenItsMiddle) {
   EXPECT_EQ(kernel_name("void ns::work<int, ns::Add<float> >(int, float*)", 60), "work<int, Add<float>>");
   EXPECT_EQ(kernel_name("(anonymous namespace)::softmax(float*)", 60), "softmax");

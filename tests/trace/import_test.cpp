@@ -213,6 +213,8 @@ the program's own line, with a comma
 "0","77","app","127.0.0.1","void scale<4>(float *, const float *, long)","1","7","(256, 1, 1)","(132, 1, 1)","0","9.0","x","dram__bytes.sum","Mbyte","1,234.50"
 "1","77","app","127.0.0.1","void scale<4>(float *, const float *, long)","1","7","(256, 1, 1)","(132, 1, 1)","0","9.0","x","dram__bytes.sum","Mbyte","1,234.70"
 "1","77","app","127.0.0.1","void scale<4>(float *, const float *, long)","1","7","(256, 1, 1)","(132, 1, 1)","0","9.0","x","Duration","usecond","12.5"
+"1","77","app","127.0.0.1","void scale<4>(float *, const float *, long)","1","7","(256, 1, 1)","(132, 1, 1)","0","9.0","x","Memory Throughput","Tbyte/s","1.5"
+"1","77","app","127.0.0.1","void scale<4>(float *, const float *, long)","1","7","(256, 1, 1)","(132, 1, 1)","0","9.0","x","Memory Throughput","%","62"
 "2","77","app","127.0.0.1","other(int)","1","7","(32, 1, 1)","(1, 1, 1)","0","9.0","x","Duration","usecond","1"
 )csv";
 
@@ -228,22 +230,24 @@ TEST(Ncu, RowsByMetricAreAveragedOverLaunchesInBaseUnits) {
   EXPECT_NEAR(counters.metrics.at("dram__bytes.sum"), 1.2346e9, 1);
   EXPECT_DOUBLE_EQ(counters.metrics.at("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"), 61.5);
   EXPECT_DOUBLE_EQ(counters.metrics.at("gpu__time_duration.sum"), 12'500);
+  EXPECT_DOUBLE_EQ(counters.metrics.at("Memory Throughput"), 1.5e12) << "not the share of the same name";
   EXPECT_TRUE(import_notes(trace, "1 of 2 kernels are not in the trace"));
 }
 
 TEST(Ncu, ColumnsByMetricHaveTheirUnitsInARowOfTheirOwn) {
   GpuTrace trace = traced();
-  const Status added =
-      add_ncu(trace,
-              "\"ID\",\"Kernel Name\",\"Block Size\",\"Grid Size\",\"dram__bytes.sum\",\"sm__inst.sum\"\r\n"
-              "\"\",\"\",\"\",\"\",\"Gbyte\",\"inst\"\r\n"
-              "\"0\",\"dot\",\"(128, 1, 1)\",\"(10, 1, 1)\",\"2.5\",\"1,000,000\"\r\n"
-              "\"1\",\"dot\",\"(128, 1, 1)\",\"(10, 1, 1)\",\"n/a\",\"3,000,000\"\r\n",
-              "b.csv");
+  const Status added = add_ncu(trace,
+                               "\"ID\",\"Kernel Name\",\"Block Size\",\"Grid "
+                               "Size\",\"dram__bytes.sum\",\"sm__inst.sum\",\"device__x\"\r\n"
+                               "\"\",\"\",\"\",\"\",\"Gbyte\",\"inst\",\"\"\r\n"
+                               "\"0\",\"dot\",\"(128, 1, 1)\",\"(10, 1, 1)\",\"2.5\",\"1,000,000\",\"7\"\r\n"
+                               "\"1\",\"dot\",\"(128, 1, 1)\",\"(10, 1, 1)\",\"n/a\",\"3,000,000\",\"7\"\r\n",
+                               "b.csv");
   ASSERT_TRUE(added.ok()) << added.error().message;
   ASSERT_EQ(trace.kernel_counters.size(), 1u);
   EXPECT_DOUBLE_EQ(trace.kernel_counters[0].metrics.at("dram__bytes.sum"), 2.5e9);
   EXPECT_DOUBLE_EQ(trace.kernel_counters[0].metrics.at("sm__inst.sum"), 2e6);
+  EXPECT_EQ(trace.kernel_counters[0].metrics.size(), 2u) << "facts about the device are left out";
 }
 
 TEST(Ncu, WhatCannotBeJoinedIsAnError) {
@@ -309,6 +313,23 @@ TEST(Chrome, TheExportIsJsonWithEveryKindOfRow) {
   EXPECT_GE(phases["s"], 5);
   EXPECT_GT(phases["C"], 6);
   EXPECT_TRUE(names.count("step \"1\"\n"));
+}
+
+TEST(Chrome, ArrowsGoFromTheCallToWhatItLaunched) {
+  const GpuTrace trace = traced();
+  const auto json = json_parse(chrome_trace(trace), "x");
+  ASSERT_TRUE(json.ok()) << json.error().message;
+  std::map<std::int64_t, double> begins, ends;
+  for (const Json& event : (*json)["traceEvents"]) {
+    if (event["ph"] == "s") begins[event["id"]] = event["ts"];
+    if (event["ph"] == "f") ends[event["id"]] = event["ts"];
+  }
+  ASSERT_EQ(begins.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto id = static_cast<std::int64_t>(trace.ops[i].correlation);
+    EXPECT_DOUBLE_EQ(begins.at(id), static_cast<double>(trace.calls[i].begin_ns) / 1000);
+    EXPECT_DOUBLE_EQ(ends.at(id), static_cast<double>(trace.ops[i].begin_ns) / 1000);
+  }
 }
 
 TEST(Chrome, ItsOwnExportCanBeImported) {

@@ -209,6 +209,66 @@ TEST(Simulation, ASynchronousCopyBlocksTheHostUntilItEnds) {
   EXPECT_DOUBLE_EQ(saved_ns(trace, change), 4 * 800'000);
 }
 
+TEST(Simulation, APageableCopyThatIsPinnedIsNotStagedByTheHost) {
+  // Real pageable copies: the host fills a buffer before the copy begins, and empties one after it has ended.
+  TraceBuilder t;
+  for (int i = 0; i < 6; ++i) {
+    t.copy_h2d(10'000, MemoryKind::pageable, false)
+        .launch("k", 132, 256, 50'000)
+        .device_sync()
+        .host_work(1'000);
+  }
+  GpuTrace trace = t.trace();
+  std::int64_t later = 0;
+  std::size_t copies = 0;
+  for (std::size_t i = 0; i < trace.ops.size(); ++i) {
+    if (trace.ops[i].kind == GpuOpKind::copy) later += 200'000, ++copies;
+    trace.ops[i].begin_ns += later, trace.ops[i].end_ns += later;
+  }
+  later = 0;
+  for (auto& call : trace.calls) {
+    call.begin_ns += later;
+    if (call.kind == CallKind::copy) later += 200'000;
+    call.end_ns += later;
+  }
+  Change change;
+  for (std::uint32_t i = 0; i < trace.ops.size(); ++i) {
+    if (trace.ops[i].kind == GpuOpKind::copy) change.op_ns[i] = trace.ops[i].duration_ns() - 500;
+  }
+  EXPECT_NEAR(saved_ns(trace, change), 200'000.0 * double(copies - 1), 10'000);
+}
+
+TEST(Simulation, ASyncNoLongerGivesBackWhatAPoolKeeps) {
+  TraceBuilder t({.sync_return = 90'000, .pool_call = 60'000});
+  t.stream();
+  for (int i = 0; i < 5; ++i) {
+    t.pool_alloc(1 << 20).launch("k", 132, 256, 100'000).pool_free().stream_sync();
+  }
+  const GpuTrace trace = t.trace();
+  Change change;
+  for (const auto kind : {CallKind::pool_alloc, CallKind::pool_free}) {
+    for (const auto call : calls_of(trace, kind)) change.call_ns[call] = 0;
+  }
+  // From kernel to kernel 90 us of return, 60 us of allocation and 4 us of launch; then 4 us of each.
+  EXPECT_NEAR(saved_ns(trace, change), 4 * (154'000 - 8'000), 4'000);
+}
+
+TEST(Simulation, AKernelMayWaitForRoomUntilAnotherRunsOutOfBlocks) {
+  TraceBuilder t;
+  const auto one = t.stream().current_stream();
+  const auto two = t.stream().current_stream();
+  for (int i = 0; i < 6; ++i) t.on_stream(i % 2 ? two : one).launch("k", 132 * 9, 256, 500'000);
+  GpuTrace trace = t.trace();
+  for (std::size_t i = 0; i < trace.ops.size();
+       ++i) {  // each comes in 50 us before the one of the other stream ends
+    trace.ops[i].begin_ns = 4'000 + std::int64_t(i) * 450'000;
+    trace.ops[i].end_ns = trace.ops[i].begin_ns + 500'000;
+  }
+  Change change;
+  for (std::uint32_t i = 0; i < 6; ++i) change.op_ns[i] = 250'000;
+  EXPECT_NEAR(saved_ns(trace, change), 6 * 250'000, 10'000);
+}
+
 TEST(Simulation, OpsThatAreGoneTakeTheirCallsWithThem) {
   TraceBuilder t;
   for (int i = 0; i < 4; ++i) {

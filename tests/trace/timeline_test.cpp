@@ -196,7 +196,10 @@ TEST(Timeline, RangesThatALibraryPutsAroundItsCallsAreNotTheIteration) {
   TraceBuilder t;
   for (int step = 0; step < 30; ++step) {
     for (int i = 0; i < 4; ++i) {
-      t.host_work(20'000).range_begin("library::call").launch("k" + std::to_string(i), 132, 256, 10'000).range_end();
+      t.host_work(20'000)
+          .range_begin("library::call")
+          .launch("k" + std::to_string(i), 132, 256, 10'000)
+          .range_end();
     }
   }
   EXPECT_EQ(timeline(t.trace()).iterations.how, "4 kernels that repeat");
@@ -407,6 +410,71 @@ TEST(Timeline, AGapNamesTheFunctionOfTheHost) {
   trace.cpu->samples = {{.thread = 0, .stack = 1, .seconds = 1.0, .weight_seconds = 30, .blocked = true}};
   line = timeline(trace);
   EXPECT_EQ(line.gaps[5].function, "waiting in read()");
+}
+
+TEST(Timeline, AGapOfAnInterpreterNamesThePythonFunction) {
+  TraceBuilder t;
+  for (int i = 0; i < 20; ++i) t.launch("k", 132, 256, 50'000).device_sync().host_work(2'000'000);
+  GpuTrace trace = t.trace();
+  CpuProfile cpu;
+  cpu.frames = {{.function = "_PyEval_EvalFrameDefault", .module = "python3.12"},
+                {.function = "step", .module = "python", .file = "/usr/lib/torch/optim/adam.py"},
+                {.function = "[libtorch_cpu.so+0x12]", .module = "libtorch_cpu.so"},
+                {.function = "void at::native::sum_kernel<float, int>(at::Tensor const&)",
+                 .module = "libtorch_cuda.so"}};
+  cpu.stacks = {{.frames = {2, 0, 1, 0}}, {.frames = {2, 3, 0}}, {.frames = {2}}};
+  cpu.threads = {{.pid = trace.processes[0].pid, .tid = trace.threads[0].tid}};
+  trace.cpu = cpu;
+  const char* names[] = {"step (adam.py)", "at::native::sum_kernel", "[libtorch_cpu.so+0x12]"};
+  for (std::uint32_t stack = 0; stack < 3; ++stack) {
+    trace.cpu->samples = {{.thread = 0,
+                           .stack = stack,
+                           .seconds = double(trace.ops[3].end_ns + 900'000) * 1e-9,
+                           .weight_seconds = 1e-3}};
+    EXPECT_EQ(timeline(trace).gaps[3].function, names[stack]);
+  }
+}
+
+TEST(Timeline, AHostThatPollsHasWaited) {
+  TraceBuilder t;
+  for (int i = 0; i < 10; ++i) {
+    t.launch("k", 132, 256, 50'000);
+    while (t.host_now() < t.last_op().end_ns) t.query().host_work(300);
+    t.query().host_work(1'000);
+  }
+  const auto found = causes(timeline(t.trace()));
+  EXPECT_EQ(found.size(), 1u);
+  EXPECT_EQ(found.begin()->first, GapCause::sync);
+}
+
+TEST(Timeline, ThreadsThatMixTheirLaunchesAreLookedAtOneByOne) {
+  TraceBuilder t;
+  const auto one = t.stream().current_stream();
+  t.thread("other").on_thread(0);
+  const auto two = t.stream().current_stream();
+  // The second thread launches at a rate of its own, and kernels that never come again.
+  for (int step = 0; step < 40; ++step) {
+    t.on_thread(0).on_stream(one).host_work(10'000).launch("a", 8, 256, 5'000).launch("b", 8, 256, 30'000);
+    t.on_thread(1).on_stream(two);
+    for (int i = 0; i < (step * 7) % 5; ++i)
+      t.host_work(4'000).launch("x" + std::to_string(step * 9 + i), 8, 256, 2'000);
+  }
+  EXPECT_EQ(timeline(t.trace()).iterations.how, "2 kernels that repeat");
+}
+
+TEST(Timeline, KernelsThatRanWhileTracingStoppedAreLeftOut) {
+  TraceBuilder t;
+  for (int window = 0; window < 2; ++window) {
+    t.window_begin();
+    for (int i = 0; i < 30; ++i) t.launch("k", 132, 256, 10'000).device_sync();
+    t.window_end().host_work(60'000'000);
+  }
+  GpuTrace trace = t.trace();
+  trace.ops[29].end_ns = trace.windows[1].begin_ns + 5'000;
+  const Timeline line = timeline(trace);
+  EXPECT_LT(line.kernels.at(0).high_ns, 11'000);
+  EXPECT_LT(line.devices.at(0).busy_seconds, 1e-3);
+  EXPECT_EQ(line.notes.size(), 2u);
 }
 
 TEST(Timeline, OfTheCleanTracesIsBusy) {

@@ -23,7 +23,6 @@ namespace fulcrum::cli {
 namespace {
 
 constexpr double kTracedSeconds = 0.5;  // launches repeat: a few hundred say as much as many
-constexpr std::int64_t kGapNs = 1000;
 constexpr int kKernelsShown = 5;
 
 // Kernels one after the other from instant 0; calls, copies and clocks are the harness's.
@@ -34,7 +33,7 @@ void keep_kernels(GpuTrace& trace) {
     const std::int64_t length_ns = op.duration_ns();
     op.begin_ns = at_ns;
     op.end_ns = at_ns + length_ns;
-    at_ns = op.end_ns + kGapNs;
+    at_ns = op.end_ns;
   }
   trace.calls.clear();
   trace.ranges.clear();
@@ -123,6 +122,9 @@ KernelDiagnosis diagnose_row(GpuTrace traced, std::string_view name, const Shape
   };
   row.diagnosis = diagnose::diagnose(
       {.trace = row.trace, .timeline = row.timeline, .what_if = what_if, .roofs = ceilings.roofs});
+  for (Finding& finding : row.diagnosis.findings) {
+    finding.verify = fmt::format("fulcrum bench {} --shape {} --backend cuda --diagnose", name, shape.text());
+  }
   return row;
 }
 
@@ -130,8 +132,7 @@ KernelDiagnoses diagnose_kernels(const BenchPlan& plan, const measure::Config& c
   KernelDiagnoses out{.json = Json::array()};
   for (const Row& row : rows_of(plan)) {
     if (interrupted()) break;
-    const std::string title =
-        fmt::format("{} {} at {}", row.group->op->name, row.kernel->name(), row.group->shape.text());
+    const std::string title = fmt::format("{} at {}", row.kernel->name(), row.group->shape.text());
     context.progress("tracing " + title);
     Result<GpuTrace> traced = traced_worker(row, config);
     out.text += out.text.empty() ? "" : "\n";

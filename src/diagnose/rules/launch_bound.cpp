@@ -16,8 +16,9 @@ constexpr double kLeastShare = 0.05;     // of the time that the GPU waits for l
 constexpr std::size_t kLeastGaps = 16;   // fewer are no loop of launches
 constexpr std::size_t kLeastRun = 4;     // launches in a row that are worth a graph
 constexpr std::size_t kLongestRun = 64;  // launches a graph holds where no iteration says so
-// Between two nodes of a graph it may take longer or less long than between two queued kernels.
-constexpr double kNodeSlowerSeconds = 0.5e-6, kNodeFasterSeconds = 0.6e-6;
+// Between two nodes of a graph it may take longer or less long than the simulation says.
+constexpr double kNodeSlowerSeconds = 0.3e-6, kNodeFasterSeconds = 0.2e-6;
+constexpr double kLeastNodeSeconds = 0.6e-6;  // a GPU starts no more nodes than that, of however many graphs
 
 struct Runs {
   Change launches, host;  // launches gone; and the host time between them gone as well
@@ -114,6 +115,7 @@ Waiting waiting(const Facts& facts, const Joined& joined, std::span<const Idle> 
     if (i.owner != Owner::launch) continue;
     const auto call = std::uint32_t(joined.call_of_op[i.gap->after]);
     ++w.gaps;
+    w.seconds += double(i.gap->end_ns - i.gap->begin_ns) * 1e-9;
     const double host = double(joined.host_ns_before(call)),
                  own = double(facts.trace.calls[call].end_ns - facts.trace.calls[call].begin_ns);
     w.in_call += own >= host;
@@ -150,9 +152,10 @@ Looked look(const Facts& facts) {
   if (runs.nodes == 0) return {};
   const double launches_only = saved_seconds(facts, runs.launches), all = saved_seconds(facts, runs.host);
   // Streams that wait for launches side by side gain more than the time in which all of them are idle.
-  const double most = runs.streams.size() > 1 ? all : std::min(lost, std::max(all, launches_only));
-  const double high =
-      most + kNodeFasterSeconds * runs.nodes / double(std::max<std::size_t>(1, runs.streams.size()));
+  const double simulated = std::max(all, launches_only);
+  const double faster = simulated + kNodeFasterSeconds * runs.nodes / double(runs.streams.size());
+  const double most = runs.streams.size() > 1 ? faster : std::min(wait.seconds, faster);
+  const double high = std::min(most, facts.timeline.seconds - kLeastNodeSeconds * runs.nodes);
   // Fusing every other kernel, or a graph with the host's work between launches left as it is.
   const double low = std::min(high, std::max(launches_only, all / 2)) - kNodeSlowerSeconds * runs.nodes;
 
@@ -173,7 +176,7 @@ Looked look(const Facts& facts) {
   finding.verify = verify_by_difference();
   finding.ops = some(runs.ops);
   finding.calls = some(runs.calls);
-  add_gain(finding, range(facts, low, high, runs.nodes, std::move(runs.host)));
+  add_gain(finding, range(facts, low, high, runs.nodes / 2, std::move(runs.host)));
   return {{std::move(finding)}, {}};
 }
 

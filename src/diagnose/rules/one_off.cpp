@@ -18,18 +18,17 @@ struct Kind {
   std::string_view what, doing, next;
   double least_seconds, least_share;  // of the program's wall time; both
 };
-// Loading modules takes some tenths of a second in every program; compiling needs none.
+// Loading modules takes some tenths of a second in every program, and libraries compile a kernel or two. A queue that
+// is full only says that the host is ahead of the GPU.
 constexpr Kind kKinds[] = {
     {"jit", "compiling code for this GPU",
      "compile for its architecture (-gencode arch=compute_XX,code=sm_XX), or keep the "
      "compiler's cache (CUDA_CACHE_PATH)",
-     0.05, 0.01},
+     0.2, 0.02},
     {"module load", "loading modules",
      "load what is used (CUDA_MODULE_LOADING=LAZY), or keep the process alive", 0.5, 0.05},
     {"lazy load", "loading kernels at their first launch", "warm up before timing, or keep the process alive",
      0.5, 0.05},
-    {"queue full", "waiting because too many launches were queued",
-     "launch less far ahead: about 1,000 are held", 0.05, 0.05},
 };
 
 // Seconds of one kind, each instant of a thread once.
@@ -84,7 +83,7 @@ Looked look(const Facts& facts) {
 
 Rule one_off() {
   return Rule{.id = kId,
-              .looks_for = "seconds once: code compiled or loaded, queues that were full",
+              .looks_for = "seconds once: code compiled or loaded",
               .needs = "overhead records",
               .look = look};
 }

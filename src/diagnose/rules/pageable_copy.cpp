@@ -68,7 +68,7 @@ Looked look(const Facts& facts) {
   const Joined joined(facts);
   Pageable found = pageable_of(facts, joined);
   const double all = facts.timeline.seconds;
-  if (found.ops.empty() || found.seconds < kLeastShare * all) return {};
+  if (found.ops.empty()) return {};
   const std::vector<Idle> idle = idle_times(facts, joined);
   const std::set<std::uint32_t> own(found.calls.begin(), found.calls.end());
   double lost = 0;  // while the host is in these copies
@@ -76,6 +76,9 @@ Looked look(const Facts& facts) {
     const bool mine = i.owner == Owner::copy && i.call >= 0 && own.count(std::uint32_t(i.call)) != 0;
     lost += mine ? double(i.lost_ns) * 1e-9 : 0;
   }
+  // Of small ones the GPU sees little: the host copies them first and the GPU waits.
+  const double taken = found.seconds + lost;
+  if (taken < kLeastShare * all) return {};
   const double high = std::min(found.shorter_seconds + lost, saved_seconds(facts, found.async));
   const double low = std::min(high, saved_seconds(facts, found.pinned));
   if (high < facts.threshold * all) return {};
@@ -88,10 +91,10 @@ Looked look(const Facts& facts) {
                               downloads == 0       ? "Uploads"
                               : found.uploads == 0 ? "Downloads"
                                                    : "Copies",
-                              percent(found.seconds / all));
+                              percent(std::min(1.0, taken / all)));
   if (found.uploads == 0)
     finding.claim = fmt::format("Downloads to pageable memory take {} of the time and block the host",
-                                percent(found.seconds / all));
+                                percent(std::min(1.0, taken / all)));
   finding.evidence.push_back(fmt::format(
       "{} with {} at {:.1f} GB/s; pinned memory reaches {:.0f} GB/s ({})",
       count_text(facts, double(found.ops.size()), "copies"), human_bytes(found.bytes / steps(facts)),

@@ -16,12 +16,16 @@ constexpr double kLeastShare = 0.02, kLeastReadShare = 0.05;  // results have to
 constexpr std::size_t kLeastStalls = 3;
 constexpr double kLeastAStep = 0.1;  // fewer are around the loop and not in it
 
-// The host reads something after this wait: a copy to it is the last work before.
-bool reads_back(const Facts& facts, const Idle& idle) {
+// The host reads something after this wait: a copy to it is the last work before, or is the wait itself. Returns the
+// copy; -1: it reads nothing.
+std::int64_t read_by(const Facts& facts, const Joined& joined, const Idle& idle) {
   const auto& ops = facts.trace.ops;
-  if (idle.gap->before >= ops.size()) return false;
-  const GpuTrace::Op& last = ops[idle.gap->before];
-  return last.kind == GpuOpKind::copy && last.copy == CopyKind::d2h;
+  const auto is_read = [&](std::int64_t op) {
+    return op >= 0 && std::size_t(op) < ops.size() && ops[std::size_t(op)].kind == GpuOpKind::copy &&
+           ops[std::size_t(op)].copy == CopyKind::d2h;
+  };
+  const std::int64_t own = joined.op_of_call[std::size_t(idle.call)];
+  return is_read(own) ? own : is_read(idle.gap->before) ? std::int64_t(idle.gap->before) : -1;
 }
 
 // Waits; and copies that are waits: of pinned memory but synchronous, or of a few bytes that the host wants to see.
@@ -54,15 +58,23 @@ struct Stalls {
 Stalls stalls_of(const Facts& facts, const Joined& joined, std::span<const Idle> idle, bool reading) {
   Stalls stalls;
   for (const Idle& i : idle) {
-    if (!is_stall(facts, joined, i) || reads_back(facts, i) != reading) continue;
+    if (!is_stall(facts, joined, i)) continue;
+    const std::int64_t read = read_by(facts, joined, i);
+    if ((read >= 0) != reading) continue;
     const auto call = std::uint32_t(i.call);
     const GpuTrace::Call& wait = facts.trace.calls[call];
     stalls.seconds += double(i.lost_ns) * 1e-9;
     const auto returned_ns = std::clamp(wait.end_ns, i.gap->begin_ns, i.gap->end_ns);
     stalls.drain_seconds += double(std::min(i.lost_ns, i.gap->end_ns - returned_ns)) * 1e-9;
+    if (!stalls.change.no_wait.insert(call).second) continue;  // the same wait once more
     stalls.waits += 1;
     ++stalls.kinds[joined.kind[call]];
-    stalls.change.no_wait.insert(call);
+    // Read every so many steps, a few bytes do not count either.
+    if (read >= 0 && is_readback(facts.trace.ops[std::size_t(read)])) {
+      if (stalls.change.gone.insert(std::uint32_t(read)).second) {
+        stalls.seconds += double(facts.trace.ops[std::size_t(read)].duration_ns()) * 1e-9;
+      }
+    }
     if (joined.op_of_call[call] < 0) stalls.change.call_ns[call] = 0;
     stalls.ops.push_back(i.gap->after);
     stalls.calls.push_back(call);

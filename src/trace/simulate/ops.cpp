@@ -148,21 +148,37 @@ class OpLinker {
     }
   }
 
-  /// It could have begun, and did when an op of another stream ended: the device had no room for it.
+  /// It could have begun, and did when an op of another stream ended, or a kernel was running out of blocks: the device
+  /// had no room for it before.
   bool waits_for_room(std::uint32_t i, std::int64_t ready_ns) {
     const auto& ops = by_end_[joined_.device_of[i]];
     const auto begin = joined_.begin_ns[i];
-    auto at = std::upper_bound(ops.begin(), ops.end(), begin,
-                               [&](std::int64_t t, std::uint32_t op) { return t < joined_.end_ns[op]; });
+    const auto after = std::upper_bound(ops.begin(), ops.end(), begin, [&](std::int64_t t, std::uint32_t op) {
+      return t < joined_.end_ns[op];
+    });
+    auto at = after;
     for (std::size_t back = 0; back < kLookBack && at != ops.begin(); ++back) {
       const auto before = *--at;
       const auto end = joined_.end_ns[before];
-      if (2 * (begin - end) > scale_.unit_ns || end < ready_ns) return false;
-      if (joined_.op(before).stream == joined_.op(i).stream || joined_.begin_ns[before] >= begin) continue;
+      if (2 * (begin - end) > scale_.unit_ns || end < ready_ns) break;
+      if (!beside(before, i)) continue;
       add_op(EdgeKind::resource, before, i, begin - end);
       return true;
     }
+    at = after;
+    for (std::size_t ahead = 0; ahead < kLookBack && at != ops.end(); ++ahead, ++at) {
+      const bool kernels =
+          joined_.op(*at).kind == GpuOpKind::kernel && joined_.op(i).kind == GpuOpKind::kernel;
+      if (!kernels || !beside(*at, i)) continue;
+      add_op(EdgeKind::resource, *at, i, begin - joined_.end_ns[*at]);
+      return true;
+    }
     return false;
+  }
+  /// Of another stream, and begun earlier.
+  bool beside(std::uint32_t before, std::uint32_t i) const {
+    return joined_.op(before).stream != joined_.op(i).stream &&
+           joined_.begin_ns[before] < joined_.begin_ns[i];
   }
 
   /// Kernels that fill at least half of the device cannot run side by side, whatever streams they are in.
@@ -177,8 +193,10 @@ class OpLinker {
     if (held <= 0 || shape.blocks() < 0.5 * held) return;
     auto [last, fresh] = crowds_.try_emplace(joined_.device_of[i], i);
     const auto before = last->second;
-    if (!fresh && joined_.end_ns[before] <= joined_.begin_ns[i] &&
-        joined_.window_of[before] == joined_.window_of[i]) {
+    // The next may come in while the last blocks of the one before still run.
+    const auto over = joined_.end_ns[before] - joined_.begin_ns[i];
+    const bool serial = 10 * over <= 3 * (joined_.end_ns[before] - joined_.begin_ns[before]);
+    if (!fresh && serial && joined_.window_of[before] == joined_.window_of[i]) {
       const auto lag = std::min(scale_.back_to_back_ns, joined_.begin_ns[i] - joined_.end_ns[before]);
       links_.push_back({NodeKind::op, NodeKind::op, EdgeKind::crowd, i, before, lag});
     }

@@ -101,6 +101,24 @@ double usual_pinned_rate(const GpuTrace& trace) {
   return generation >= 9 ? 50e9 : generation == 8 ? 24e9 : 12e9;  // PCIe 5, 4, 3
 }
 
+/// What tracing adds to a launch: the record of the kernel and that of the call, which takes half as long. The
+/// predicted total is of both, also where files keep fewer ops than there were launches.
+Timeline::Cost tracing_cost(const Joined& joined, const Costs& known) {
+  if (known.record_seconds > 0) return {known.record_seconds + known.call_record_seconds, known.from};
+  double overhead = -1;
+  for (const auto& process : joined.trace.processes) {
+    if (process.overhead_seconds >= 0) overhead = std::max(overhead, 0.0) + process.overhead_seconds;
+  }
+  const auto launches =
+      std::count_if(joined.trace.calls.begin(), joined.trace.calls.end(), [](const auto& call) {
+        return call.kind == CallKind::launch || call.kind == CallKind::copy || call.kind == CallKind::memset;
+      });
+  const double records =
+      std::max(double(joined.trace.ops.size()), double(launches)) + 0.5 * double(joined.trace.calls.size());
+  if (overhead < 0 || records == 0) return {0, "not known"};
+  return {1.5 * overhead / records, "this trace"};
+}
+
 }  // namespace
 
 double quantile(std::vector<double>& values, double q) {
@@ -128,17 +146,7 @@ void observe_costs(const Joined& joined, const Costs& known, Timeline& result) {
   result.pinned_bytes =
       choose(seen.pinned, 0.5, known_pinned, known.from, 1 / usual_pinned_rate(joined.trace));
 
-  double overhead = -1;
-  for (const auto& process : joined.trace.processes) {
-    if (process.overhead_seconds >= 0) overhead = std::max(overhead, 0.0) + process.overhead_seconds;
-  }
-  if (known.record_seconds > 0) {
-    result.tracing_per_launch = {known.record_seconds + known.call_record_seconds, known.from};
-  } else if (overhead >= 0 && !joined.trace.ops.empty()) {
-    result.tracing_per_launch = {overhead / double(joined.trace.ops.size()), "this trace"};
-  } else {
-    result.tracing_per_launch = {0, "not known"};
-  }
+  result.tracing_per_launch = tracing_cost(joined, known);
 }
 
 }  // namespace fulcrum::trace

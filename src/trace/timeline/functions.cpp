@@ -12,22 +12,70 @@
 namespace fulcrum::trace {
 namespace {
 
-/// Code that is there on behalf of whoever called it: the driver, the C library, the interpreter's own machinery.
+template <std::size_t N>
+bool in_any(const Frame& frame, const std::array<std::string_view, N>& modules) {
+  return std::any_of(modules.begin(), modules.end(),
+                     [&](std::string_view part) { return frame.module.find(part) != std::string::npos; });
+}
+
+/// Code that is there on behalf of whoever called it: the driver, the C library.
 bool is_plumbing(const Frame& frame) {
   static constexpr std::array<std::string_view, 14> kModules{
       "libcuda.so", "libcudart", "libcupti", "libnvrtc",  "libc.so",        "libc-", "libpthread",
       "libm.so",    "libm-",     "ld-linux", "libstdc++", "libfulcrum_inj", "[vdso", "[kernel"};
-  return std::any_of(kModules.begin(), kModules.end(),
-                     [&](std::string_view part) { return frame.module.find(part) != std::string::npos; });
+  return in_any(frame, kModules);
+}
+
+/// A function that tells a reader something: it has a name, and is not the interpreter itself.
+bool is_telling(const Frame& frame) {
+  static constexpr std::array<std::string_view, 2> kInterpreters{"python3", "libpython"};
+  return !is_plumbing(frame) && !in_any(frame, kInterpreters) && !frame.function.starts_with('[');
+}
+
+/// Without return type, template arguments and parameters.
+std::string short_name(const std::string& function) {
+  int depth = 0;
+  std::string result;
+  for (const char c : function) {
+    if (c == '<' || c == '(') ++depth;
+    if (depth == 0 && c == ' ') result.clear();  // what came was the return type
+    if (depth == 0 && c != ' ') result += c;
+    if (c == '(' && depth == 1 && !result.empty() && !result.ends_with("::")) break;
+    if (c == '>' || c == ')') --depth;
+  }
+  return result.empty() || function.find("operator") != std::string::npos ? function : result;
+}
+
+std::string text_of(const Frame& frame) {
+  if (frame.module != "python") return short_name(frame.function);
+  const auto slash = frame.file.rfind('/');
+  const auto file = slash == std::string::npos ? frame.file : frame.file.substr(slash + 1);
+  return file.empty() ? frame.function : frame.function + " (" + file + ")";
+}
+
+/// The innermost Python function, else the innermost that says something, else the innermost of the program.
+/// The innermost function of a script, where an interpreter ran one: what its author can change. "step (adam.py)".
+std::string script_function(const CpuProfile& cpu, const std::vector<std::uint32_t>& frames) {
+  for (const auto f : frames) {
+    if (f >= cpu.frames.size() || cpu.frames[f].module != "python") continue;
+    const Frame& frame = cpu.frames[f];
+    const auto slash = frame.file.rfind('/');
+    const std::string file = slash == std::string::npos ? frame.file : frame.file.substr(slash + 1);
+    return file.empty() ? frame.function : frame.function + " (" + file + ")";
+  }
+  return {};
 }
 
 std::string function_of(const CpuProfile& cpu, const CpuProfile::Sample& sample) {
   if (sample.stack >= cpu.stacks.size()) return {};
   const auto& frames = cpu.stacks[sample.stack].frames;
+  const std::string script = script_function(cpu, frames);
   if (sample.blocked) {
+    if (!script.empty()) return "waiting in " + script;
     if (frames.empty() || frames.front() >= cpu.frames.size()) return "waiting";
     return "waiting in " + cpu.frames[frames.front()].function + "()";
   }
+  if (!script.empty()) return script;
   for (const auto f : frames) {
     if (f < cpu.frames.size() && !is_plumbing(cpu.frames[f])) return cpu.frames[f].function;
   }
