@@ -37,7 +37,7 @@ struct Options {
   double rate_hz = 199;  // off the beat of timers that tick 100 or 250 times a second
   /// Sample at burst_rate_hz until there are enough_samples, so that short programs have usable shares too.
   bool adaptive = true;
-  double burst_rate_hz = 299;  // in a VM a sample takes the program some 20 us: below 1 % of its time
+  double burst_rate_hz = 269;  // in a VM a sample takes the program some 25 us: below 1 % of its time
   std::int64_t enough_samples = 2000;
 
   double duration_seconds = 0;                 // stop after that long; the program goes on. 0: until it ends

@@ -160,6 +160,39 @@ void check_figures(ReadState& state, const GpuTrace& trace) {
     check("shapes", i, "occupancy", trace.shapes[i].occupancy);
 }
 
+/// Instants lie within 73 years of the begin, so that sums and differences of two of them fit.
+template <class Row>
+void check_spans(ReadState& state, const char* table, const std::vector<Row>& rows) {
+  for (std::size_t i = 0; i < rows.size() && !state.error(); ++i) {
+    constexpr std::int64_t kFarthest = std::int64_t{1} << 61;
+    for (const auto& [key, instant] : {std::pair{"begin_ns", rows[i].begin_ns}, {"end_ns", rows[i].end_ns}}) {
+      if (instant < -kFarthest || instant > kFarthest)
+        state.fail(fmt::format("{}.{}[{}]", table, key, i), "is no instant");
+    }
+    if (rows[i].end_ns < rows[i].begin_ns)
+      state.fail(fmt::format("{}.end_ns[{}]", table, i), "is before its begin");
+  }
+}
+
+void check_instants(ReadState& state, const GpuTrace& trace) {
+  check_spans(state, "ops", trace.ops);
+  check_spans(state, "calls", trace.calls);
+  check_spans(state, "ranges", trace.ranges);
+  check_spans(state, "overheads", trace.overheads);
+  check_spans(state, "faults", trace.faults);
+  check_spans(state, "counter_samples", trace.counter_samples);
+  check_spans(state, "windows", trace.windows);
+  check_spans(state, "processes", trace.processes);
+  struct Instant {
+    std::int64_t begin_ns, end_ns;
+  };
+  std::vector<Instant> clocks;
+  for (const GpuTrace::Clock& clock : trace.clocks) clocks.push_back({clock.at_ns, clock.at_ns});
+  check_spans(state, "clocks", clocks);
+  if (trace.begin_ns < 0 || trace.wall_ns < 0) state.fail("begin_ns", "or wall_ns is negative");
+  check_spans(state, "run", std::vector<Instant>{{0, trace.begin_ns}, {0, trace.wall_ns}});
+}
+
 /// Every number names something that is there.
 void check_references(ReadState& state, const GpuTrace& trace) {
   const auto check = [&state](const char* table, std::size_t row, const char* key, std::uint64_t number,
@@ -181,8 +214,6 @@ void check_references(ReadState& state, const GpuTrace& trace) {
   for (std::size_t i = 0; i < trace.ops.size(); ++i) {
     check("ops", i, "stream", trace.ops[i].stream, streams);
     if (trace.ops[i].kind == GpuOpKind::kernel) check("ops", i, "shape", trace.ops[i].shape, shapes);
-    if (trace.ops[i].end_ns < trace.ops[i].begin_ns)
-      state.fail(fmt::format("ops.end_ns[{}]", i), "is before its begin");
     if (i > 0 && trace.ops[i].begin_ns < trace.ops[i - 1].begin_ns)
       state.fail(fmt::format("ops.begin_ns[{}]", i), "is before that of the op in front of it");
   }
@@ -190,7 +221,6 @@ void check_references(ReadState& state, const GpuTrace& trace) {
     const GpuTrace::Call& call = trace.calls[i];
     check("calls", i, "thread", call.thread, threads);
     if (call.stream >= 0) check("calls", i, "stream", static_cast<std::uint64_t>(call.stream), streams);
-    if (call.end_ns < call.begin_ns) state.fail(fmt::format("calls.end_ns[{}]", i), "is before its begin");
     if (i > 0 && call.begin_ns < trace.calls[i - 1].begin_ns)
       state.fail(fmt::format("calls.begin_ns[{}]", i), "is before that of the call in front of it");
   }
@@ -224,6 +254,7 @@ Result<GpuTrace> trace_from_json(const Json& json, std::string_view origin) {
   decode(state, json, "", trace);
   if (!state.error()) read_trace_tables(state, json, trace);
   if (!state.error()) check_figures(state, trace);
+  if (!state.error()) check_instants(state, trace);
   if (!state.error()) check_references(state, trace);
   if (state.error()) return *state.error();
   if (const auto cpu = json.find("cpu"); cpu != json.end() && !cpu->is_null()) {

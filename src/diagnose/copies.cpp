@@ -32,6 +32,16 @@ bool had_time_to_write(const Joined& joined, std::int64_t from_call, std::int64_
   return host_ns * 1e-9 * kHostWrites >= bytes;
 }
 
+bool is_repetition(const Facts& facts, const Repeats& repeats) {
+  double uploads = 0, downloads = 0;
+  for (const GpuTrace::Op& op : facts.trace.ops) {
+    if (op.kind != GpuOpKind::copy || !is_steady(facts, op.begin_ns)) continue;
+    if (op.copy == CopyKind::h2d) uploads += double(op.bytes);
+    if (op.copy == CopyKind::d2h) downloads += double(op.bytes);
+  }
+  return downloads > 0.1 * uploads && repeats.bytes > 0.9 * uploads;
+}
+
 bool is_small(const Facts& facts, const GpuTrace::Op& op, double limit) {
   return op.kind == GpuOpKind::copy && crosses(op) && op.graph == 0 && double(op.bytes) < limit &&
          is_steady(facts, op.begin_ns);
@@ -143,7 +153,9 @@ Repeats repeated_uploads(const Facts& facts, const Joined& joined) {
     }
     last = {op.from_address, op.content_hash, op.bytes, std::int64_t(i)};
   }
-  return hashed.ops.empty() ? guessed : hashed;
+  if (!hashed.ops.empty()) return hashed;
+  if (is_repetition(facts, guessed)) guessed.ops.clear();
+  return guessed;
 }
 
 }  // namespace fulcrum::diagnose

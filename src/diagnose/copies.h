@@ -29,13 +29,15 @@ struct Batch {
 /// Empty when there are not enough of them to matter.
 std::vector<Batch> small_batches(const Facts&, const Joined&);
 
-/// An upload of what the device has already: the upload before it to that place came from the same place.
+/// Uploads of what the device has already: the upload before it to that place came from the same place.
 struct Repeats {
   std::vector<std::uint32_t> ops;
   bool hashed = false;  // and the contents were compared
   double seconds = 0, bytes = 0;
   bool addresses_seen = false;
 };
+/// Those that redundant_copy claims; none where every step brings the same input and takes its results back, as a
+/// benchmark does on purpose, unless the contents were compared.
 Repeats repeated_uploads(const Facts&, const Joined&);
 
 }  // namespace fulcrum::diagnose

@@ -1,24 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Joins ops to calls, gives every gap its owner, and makes ranges of seconds.
+// Gives every gap the one rule that it belongs to.
 #include "diagnose/idle.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace fulcrum::diagnose {
 namespace {
-
-// Beside the model's error and the spread: what costs that were measured elsewhere are off by.
-constexpr double kCalibrationShare = 0.05, kCalibrationPoints = 0.01;
-constexpr double kMostSpread = 0.15;  // of an iteration's time: beyond, it is noise of the machine
-constexpr double kMostError = 0.03;
-constexpr double kLeastLeft = 0.7;
-
-std::uint64_t key(std::uint32_t process, std::uint32_t correlation) {
-  return (std::uint64_t{process} << 32) | correlation;
-}
 
 // Time of a span with pages on their way or a kernel stalled for them, in order of begin.
 std::int64_t moved_ns(const std::vector<const GpuTrace::Fault*>& faults, std::int64_t begin_ns,
@@ -120,9 +109,10 @@ Idle owned(const Facts& facts, const Joined& joined, const Timeline::Gap& gap,
       break;
     case GapCause::host:
       if (near_hashing(facts, joined, gap)) break;
-      idle.owner = is_dispatch(facts, joined, gap, limit_ns) ? Owner::launch
-                   : length >= limit_ns                      ? Owner::host
-                                                             : Owner::nobody;
+      idle.owner = blamed(facts, joined, gap, is_wait) >= 0    ? Owner::host
+                   : is_dispatch(facts, joined, gap, limit_ns) ? Owner::launch
+                   : length >= limit_ns                        ? Owner::host
+                                                               : Owner::nobody;
       break;
     case GapCause::sync:
       if (allocating_ns(facts, joined, gap) * 3 > length) {  // it waited, and then memory took its time
@@ -159,75 +149,6 @@ Idle owned(const Facts& facts, const Joined& joined, const Timeline::Gap& gap,
 
 }  // namespace
 
-bool is_sync(CallKind kind) {
-  return kind == CallKind::device_sync || kind == CallKind::stream_sync || kind == CallKind::event_sync;
-}
-bool is_allocation(CallKind kind) {
-  switch (kind) {
-    case CallKind::alloc:
-    case CallKind::free:
-    case CallKind::pool_alloc:
-    case CallKind::pool_free:
-    case CallKind::host_alloc:
-    case CallKind::host_free:
-    case CallKind::host_register:
-      return true;
-    default:
-      return false;
-  }
-}
-bool is_launch(CallKind kind) { return kind == CallKind::launch || kind == CallKind::memset; }
-
-Joined::Joined(const Facts& facts)
-    : call_of_op(facts.trace.ops.size(), -1),
-      op_of_call(facts.trace.calls.size(), -1),
-      kind(facts.trace.calls.size()),
-      calls_of_thread(facts.trace.threads.size()),
-      place(facts.trace.calls.size(), 0),
-      trace(facts.trace) {
-  std::unordered_map<std::uint64_t, std::uint32_t> by_key;
-  by_key.reserve(trace.calls.size());
-  for (std::uint32_t i = 0; i < trace.calls.size(); ++i) {
-    const GpuTrace::Call& call = trace.calls[i];
-    kind[i] = call.kind;
-    if (call.thread >= calls_of_thread.size()) calls_of_thread.resize(call.thread + 1);
-    auto& own = calls_of_thread[call.thread];
-    std::uint32_t outer = i;
-    if (!own.empty() && call.end_ns <= trace.calls[own.back()].end_ns) {
-      outer = own.back();
-      if (kind[outer] == CallKind::other) kind[outer] = call.kind;
-    } else {
-      own.push_back(i);
-    }
-    place[i] = std::uint32_t(own.size() - 1);
-    const auto process = call.thread < trace.threads.size() ? trace.threads[call.thread].process : 0;
-    if (call.correlation != 0) by_key.emplace(key(process, call.correlation), outer);
-  }
-  for (std::uint32_t i = 0; i < trace.ops.size(); ++i) {
-    const GpuTrace::Op& op = trace.ops[i];
-    const auto process = op.stream < trace.streams.size() ? trace.streams[op.stream].process : 0;
-    const auto found = by_key.find(key(process, op.correlation));
-    if (found == by_key.end()) continue;
-    call_of_op[i] = found->second;
-    if (op_of_call[found->second] < 0) op_of_call[found->second] = i;
-  }
-}
-
-bool Joined::outermost(std::uint32_t call) const {
-  return calls_of_thread[trace.calls[call].thread][place[call]] == call;
-}
-
-std::int64_t Joined::before(std::uint32_t call) const {
-  const auto at = place[call];
-  return at == 0 ? -1 : std::int64_t(calls_of_thread[trace.calls[call].thread][at - 1]);
-}
-
-std::int64_t Joined::host_ns_before(std::uint32_t call) const {
-  const std::int64_t previous = before(call);
-  if (previous < 0) return 0;
-  return std::max<std::int64_t>(0, trace.calls[call].begin_ns - trace.calls[std::size_t(previous)].end_ns);
-}
-
 bool is_steady(const Facts& facts, std::int64_t at_ns) {
   return at_ns >= facts.timeline.begin_ns && at_ns < facts.timeline.end_ns;
 }
@@ -239,7 +160,8 @@ int device_of_op(const Facts& facts, const GpuTrace::Op& op) {
 double back_to_back_ns(const Facts& facts) { return facts.timeline.back_to_back.seconds * 1e9; }
 
 std::int64_t dispatch_limit_ns(const Facts& facts) {
-  constexpr std::int64_t kShortNs = 60'000, kLongestNs = 500'000;
+  constexpr std::int64_t kShortestNs = 20'000, kShortNs = 60'000, kLongestNs = 500'000;
+  constexpr double kLaunches = 8;  // that one takes as long as, its dispatch included
   constexpr std::size_t kManyAStep = 16;
   constexpr std::int64_t kUsualOnes = 25;  // a phase of a framework takes as long as so many of its launches
   std::vector<std::int64_t> gaps;
@@ -248,7 +170,9 @@ std::int64_t dispatch_limit_ns(const Facts& facts) {
     const auto ns = gap.end_ns - gap.begin_ns;
     if (gap.steady && host && ns < kShortNs && facts.trace.ops[gap.after].graph == 0) gaps.push_back(ns);
   }
-  if (double(gaps.size()) < double(kManyAStep) * steps(facts)) return kShortNs;
+  if (double(gaps.size()) < double(kManyAStep) * steps(facts)) {
+    return std::clamp(std::int64_t(kLaunches * 1e9 * facts.timeline.launch.seconds), kShortestNs, kShortNs);
+  }
   const auto middle = gaps.begin() + std::ptrdiff_t(gaps.size() / 2);
   std::nth_element(gaps.begin(), middle, gaps.end());
   return std::clamp(kUsualOnes * *middle, kShortNs, kLongestNs);
@@ -293,33 +217,5 @@ double lost_seconds(std::span<const Idle> idle, Owner owner) {
   for (const Idle& i : idle) ns += i.owner == owner ? double(i.lost_ns) : 0;
   return ns * 1e-9;
 }
-
-double saved_seconds(const Facts& facts, const Change& change) {
-  return facts.what_if ? std::max(0.0, facts.what_if(change).seconds) : 0;
-}
-
-Gain range(const Facts& facts, double low_seconds, double high_seconds, double traced_calls, Change change) {
-  const Timeline& timeline = facts.timeline;
-  const double all = timeline.seconds;
-  Gain gain{.change = std::move(change), .simulated = true};
-  if (all <= 0) return gain;
-  const Timeline::Iterations& steps = timeline.iterations;
-  const double spread =
-      steps.median_seconds > 0
-          ? std::min(kMostSpread, (steps.high_seconds - steps.low_seconds) / 2 / steps.median_seconds)
-          : 0;
-  const double error = std::min(kMostError, timeline.model_error);
-  // What tracing adds is taken off by the simulation already; the low end allows for a quarter more of it.
-  const double traced = std::min(0.5 * all, 0.25 * timeline.tracing_per_launch.seconds * traced_calls);
-  const double low = std::max(0.0, low_seconds * (1 - spread - kCalibrationShare) - traced) / (all - traced);
-  // What stays is not much less than it was simulated to be, however much goes.
-  const double high = std::min(high_seconds * (1 + spread + kCalibrationShare) / all,
-                               1 - (1 - high_seconds / all) * kLeastLeft);
-  gain.high = std::clamp(high + error + kCalibrationPoints, 0.0, 0.99);
-  gain.low = std::clamp(low - error - kCalibrationPoints, 0.0, gain.high);
-  return gain;
-}
-
-std::string verify_by_difference() { return "fulcrum trace --diff before.ftrace after.ftrace"; }
 
 }  // namespace fulcrum::diagnose

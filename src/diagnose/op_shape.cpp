@@ -49,11 +49,22 @@ std::vector<model::TiledDim> product_dims(const Shape& shape, double blocks) {
           {"K", number(shape, "K", 1), tile, kLeastTile, splits}};
 }
 
+// When the host launched it: a kernel may begin long after its range has ended. Without calls, when it began.
+std::int64_t launched_ns(const GpuTrace& trace, const GpuTrace::Op& op) {
+  const std::uint32_t process = op.stream < trace.streams.size() ? trace.streams[op.stream].process : 0;
+  for (const GpuTrace::Call& call : trace.calls) {
+    const bool same_process =
+        call.thread < trace.threads.size() && trace.threads[call.thread].process == process;
+    if (call.correlation == op.correlation && same_process) return call.begin_ns;
+  }
+  return op.begin_ns;
+}
+
 }  // namespace
 
 std::optional<NamedOp> op_of(const Facts& facts, const Timeline::Kernel& kernel) {
   if (kernel.ops.empty() || kernel.ops.front() >= facts.trace.ops.size()) return std::nullopt;
-  const std::int64_t begin_ns = facts.trace.ops[kernel.ops.front()].begin_ns;
+  const std::int64_t begin_ns = launched_ns(facts.trace, facts.trace.ops[kernel.ops.front()]);
   for (const GpuTrace::Range& range : facts.trace.ranges) {
     const bool inside = range.begin_ns <= begin_ns && begin_ns < range.end_ns;
     if (!inside || !range.name.starts_with(kOpRange)) continue;

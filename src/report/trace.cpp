@@ -40,22 +40,10 @@ std::string_view words_for(GapCause cause) {
   return "not known";
 }
 
-/// "in Optimizer::step": without arguments and template arguments; its class and namespace say where it is. A host that
-/// slept there instead of computing is "waiting in" it already.
-std::string in_function(std::string_view name) {
-  constexpr std::string_view kWaiting = "waiting in ";
-  std::string text = name.starts_with(kWaiting) ? std::string(kWaiting) : "in ";
-  if (name.starts_with(kWaiting)) name.remove_prefix(kWaiting.size());
-  if (name.starts_with("void ")) name.remove_prefix(5);
-  constexpr std::string_view kNobody = "(anonymous namespace)::";
-  int depth = 0;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    if (depth == 0 && name.substr(i).starts_with(kNobody)) i += kNobody.size();
-    if (i == name.size() || (name[i] == '(' && depth == 0)) break;
-    depth += name[i] == '<' ? 1 : 0;
-    if (depth == 0) text += name[i];
-    depth -= name[i] == '>' && depth > 0 ? 1 : 0;
-  }
+/// "in step (adam.py)"; a host that slept there instead of computing is "waiting in" it already.
+std::string in_function(const std::string& name) {
+  std::string text = name.starts_with("waiting") ? name : "in " + name;
+  if (text.ends_with("()")) text.resize(text.size() - 2);
   return text;
 }
 

@@ -201,7 +201,7 @@ TEST(Words, SharesAndCounts) {
 }
 
 TEST(Gain, WithoutASimulationABoundIsTheSumAndSaysSo) {
-  const Handle scene = plain(TraceBuilder().launch("work(float*)", 33, 256, 1'000'000).trace());
+  const Handle scene = plain(TraceBuilder().launch("work(float*)", 33, 1024, 1'000'000).trace());
   scene->what_if = nullptr;
   const Finding finding = only("small_grid", *scene);
   EXPECT_NEAR(finding.saved_high, 0.75, 1e-6);

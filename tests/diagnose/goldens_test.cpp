@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "diagnose/frame.h"
 #include "diagnose/scene.h"
 
 namespace fulcrum::diagnose::test {
@@ -220,6 +221,16 @@ TEST(Rules, HaveNamesAndWordsOfTheirOwn) {
     EXPECT_TRUE(ids.insert(rule.id).second) << rule.id;
     EXPECT_TRUE(words.insert(rule.looks_for).second) << rule.id;
     EXPECT_FALSE(rule.needs.empty()) << rule.id;
+  }
+}
+
+TEST(Rules, ThatReadCountersWaitForParallelism) {
+  for (const Rule& rule : rules()) {
+    if (rule.needs.find("counters") == std::string_view::npos) continue;
+    EXPECT_TRUE(waits_for_parallelism(rule.id)) << rule.id;
+  }
+  for (const char* rule : {"small_grid", "tail", "launch_bound", "throttle", "integrity"}) {
+    EXPECT_FALSE(waits_for_parallelism(rule)) << rule;
   }
 }
 

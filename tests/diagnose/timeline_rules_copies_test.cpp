@@ -87,6 +87,17 @@ TEST(SmallCopies, OwnsSmallPageableOnes) {
   EXPECT_TRUE(traced.findings("pageable_copy").empty());
 }
 
+TEST(SmallCopies, OwnsManyResultsReadOneByOne) {
+  TraceBuilder t;
+  for (int i = 0; i < 50; ++i) {
+    t.launch("apply(float*)", kFullGrid, 256, 100'000);
+    for (int c = 0; c < 32; ++c) t.copy_d2h(64, MemoryKind::pageable, false);
+  }
+  const Traced traced(t.trace());
+  EXPECT_EQ(traced.findings("small_copies").size(), 1u);
+  EXPECT_TRUE(traced.findings("sync_stall").empty());
+}
+
 TEST(SmallCopies, IsSilentOnCleanTraces) { expect_silent_on_clean("small_copies"); }
 
 // A table of 16 MiB from one place to another in every step.
@@ -134,6 +145,18 @@ TEST(RedundantCopy, KeepsSilentAboutBuffersThatTakeTurns) {
     t.launch("step(float*)", kFullGrid, 256, 100'000);
   }
   EXPECT_TRUE(Traced(t.trace()).findings("redundant_copy").empty());
+}
+
+TEST(RedundantCopy, KeepsSilentAboutABenchmarkThatTakesItsResultsBack) {
+  TraceBuilder t;
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    t.addresses(0x1000, 0x2000).copy_h2d(16 * kMegabyte);
+    t.launch("step(float*)", kFullGrid, 256, 100'000);
+    t.addresses(0x3000, 0x4000).copy_d2h(16 * kMegabyte);
+  }
+  const Traced traced(t.trace());
+  EXPECT_TRUE(traced.findings("redundant_copy").empty());
+  EXPECT_EQ(traced.findings("no_overlap").size(), 1u);
 }
 
 TEST(RedundantCopy, KeepsSilentAboutWhatWasOverwritten) {

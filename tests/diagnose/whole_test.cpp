@@ -45,7 +45,7 @@ GpuTrace two_defects(double scale = 1) {
   }
   TraceBuilder t(costs);
   for (int step = 0; step < 10; ++step) {
-    t.launch("narrow(float*)", 33, 256, scaled(1'000'000));
+    t.launch("narrow(float*)", 33, 1024, scaled(1'000'000));
     t.launch("ragged(float*)", 1056 * 11 / 10, 256, scaled(500'000));
     t.launch("filled(float*)", 1056 * 4, 256, scaled(700'000));
   }

@@ -105,7 +105,7 @@ Timeline timeline_of(const GpuTrace& trace) {
     made.gaps.push_back({.begin_ns = begin + 290'000,
                          .end_ns = begin + 408'000,
                          .cause = GapCause::host,
-                         .function = "Optimizer::step(int)"});
+                         .function = "step (adam.py)"});
     made.gaps.push_back({.begin_ns = begin + 1'400'000, .end_ns = begin + kStepNs, .cause = GapCause::sync});
   }
   made.simulated = true;
@@ -277,7 +277,7 @@ TEST(TraceFacts, AddsIdleTimeByCauseOfTheBusiestDevice) {
   ASSERT_EQ(facts.idle.size(), 2U);
   EXPECT_EQ(facts.idle[0].cause, GapCause::sync);
   EXPECT_NEAR(facts.idle[0].share, 0.3, 1e-9);
-  EXPECT_EQ(facts.idle[1].function, "Optimizer::step(int)");
+  EXPECT_EQ(facts.idle[1].function, "step (adam.py)");
   EXPECT_NEAR(facts.idle[1].function_share, 1, 1e-9);
 }
 

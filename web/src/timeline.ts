@@ -55,7 +55,7 @@ export function rows(stretch: Stretch): Row[] {
   const idle: Row = {
     name: "GPU idle, why",
     items: stretch.gaps.map(([begin, length, cause, fn]) => ({
-      begin, length, what: cause, short: kShortCauses[cause] ?? cause, text: `idle: ${kCauses[cause] ?? cause}${fn ? `, ${/^waiting in /.test(fn) ? "" : "in "}${fn}` : ""}`,
+      begin, length, what: cause, short: kShortCauses[cause] ?? cause, text: `idle: ${kCauses[cause] ?? cause}${fn ? `, ${/^waiting/.test(fn) ? "" : "in "}${fn}` : ""}`,
     })),
   };
   const lanes = stretch.lanes.map((lane) => {

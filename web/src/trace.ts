@@ -4,7 +4,7 @@
 // Why a CUDA program is slow: the verdict, what to do about it and what that brings, the timeline behind it, and what
 // nobody looked at.
 import { command, el, section } from "./dom";
-import { bytes, count, seconds, sentence, shortName, significant } from "./format";
+import { bytes, count, seconds, sentence, significant } from "./format";
 import { table } from "./table";
 import { colourOf, densityStrip, kCauses, kShortCauses, timeline, type TimelineView } from "./timeline";
 import type { Density, Finding, Idle, Trace, TraceKernel, TracePage } from "./trace_types";
@@ -124,7 +124,7 @@ function gapCauses(idle: Idle[]): HTMLElement | null {
       el("b", {}, kShortCauses[one.cause] ?? one.cause),
       el("div", { class: "gain" }, el("i", { class: "sure", style: `width:${((100 * one.share) / most).toFixed(2)}%;background:${colourOf(one.cause)}` })),
       el("span", { class: "number" }, percent(one.share)),
-      el("small", {}, `${kCauses[one.cause] ?? ""}; ${count(one.count)} gaps, ${seconds(one.seconds)}${one.function ? `; ${percent(one.function_share)} of it ${/^waiting in /.test(one.function) ? "" : "in "}${shortName(one.function)}` : ""}`),
+      el("small", {}, `${kCauses[one.cause] ?? ""}; ${count(one.count)} gaps, ${seconds(one.seconds)}${one.function ? `; ${percent(one.function_share)} of it ${/^waiting/.test(one.function) ? "" : "in "}${one.function}` : ""}`),
     ),
   );
   return section("gaps", "Why the GPU had nothing to do", "Shares of the run's time in which no op ran, by what the host or the queue did then.", ...rows);

@@ -53,7 +53,7 @@ Lanes lanes_of(const Facts& facts, const Joined& joined, int device) {
   Lanes lanes;
   std::set<std::uint32_t> others;
   const Repeats repeats = repeated_uploads(facts, joined);
-  if (repeats.hashed) others.insert(repeats.ops.begin(), repeats.ops.end());
+  others.insert(repeats.ops.begin(), repeats.ops.end());
   const double small = small_bytes(facts);
   for (std::uint32_t i = 0; i < facts.trace.ops.size(); ++i) {
     const GpuTrace::Op& op = facts.trace.ops[i];

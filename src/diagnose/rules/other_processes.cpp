@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kId = "other_processes";
 constexpr double kLeastShare = 0.5;        // of the samples
-constexpr double kUnexplainedBusy = 0.15;  // utilisation above what our ops explain
+constexpr double kUnexplainedBusy = 0.25;  // utilisation above what our ops explain
 
 bool ours(const Facts& facts, std::int64_t pid) {
   const auto& all = facts.trace.processes;

@@ -16,17 +16,6 @@ constexpr double kLeastShare = 0.01;
 constexpr double kLeastGuess = 0.05;  // without comparing contents only what is worth a look is said
 constexpr std::size_t kLeastCopies = 3;
 
-// Every step brings the same input and takes its results back: a benchmark's loop, whose repetition is its purpose.
-bool is_repetition(const Facts& facts, const Repeats& repeats) {
-  double uploads = 0, downloads = 0;
-  for (const GpuTrace::Op& op : facts.trace.ops) {
-    if (op.kind != GpuOpKind::copy || !is_steady(facts, op.begin_ns)) continue;
-    if (op.copy == CopyKind::h2d) uploads += double(op.bytes);
-    if (op.copy == CopyKind::d2h) downloads += double(op.bytes);
-  }
-  return downloads > 0.1 * uploads && repeats.bytes > 0.9 * uploads;
-}
-
 Change without_hashing(const Facts& facts, const Joined& joined) {
   constexpr std::int64_t kUsualNs = 500;
   Change change;
@@ -57,7 +46,6 @@ Looked look(const Facts& facts) {
   }
   const double all = facts.timeline.seconds;
   if (repeats.ops.size() < kLeastCopies || repeats.seconds < kLeastShare * all) return {};
-  if (!repeats.hashed && is_repetition(facts, repeats)) return {};
   // Comparing contents takes the host time of its own around each copy, which no other run spends.
   Change change = without_hashing(facts, joined);
   const double hashing = change.host_before_ns.empty() ? 0 : saved_seconds(facts, change);

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels with fewer blocks than the GPU has SMs: the rest of the GPU idles while they run. The gain is what the same
-// work would take on all SMs, T * blocks / SMs, but not below what any kernel takes or the memory allows.
+// work would take on all SMs, T * blocks / SMs, and with as many blocks on each as hide each other's waiting (half of
+// what fits: model::utilisation), but not below what any kernel takes or the memory allows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +34,10 @@ bool leaves_sms_idle(const Facts& facts, const Timeline::Kernel& kernel) {
 
 // What is left of the time of a kernel on all SMs.
 double share_left(const Facts& facts, const Timeline::Kernel& kernel) {
-  const double filled = shape_of(facts, kernel).blocks() / device_of(facts, kernel)->sms;
+  const LaunchShape& shape = shape_of(facts, kernel);
+  const double alone =
+      std::min(1.0, 2.0 / std::max(1, shape.blocks_per_sm));  // of an SM's rate, one block on it
+  const double filled = alone * shape.blocks() / device_of(facts, kernel)->sms;
   return std::clamp(std::max({filled, kernel.dram_share, kernel.tensor_share}), 0.0, 1.0);
 }
 

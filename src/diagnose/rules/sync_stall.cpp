@@ -57,8 +57,10 @@ struct Stalls {
 
 Stalls stalls_of(const Facts& facts, const Joined& joined, std::span<const Idle> idle, bool reading) {
   Stalls stalls;
+  std::set<std::int64_t> batched;  // of these, small_copies says that they are too many
+  for (const Batch& batch : small_batches(facts, joined)) batched.insert(batch.ops.begin(), batch.ops.end());
   for (const Idle& i : idle) {
-    if (!is_stall(facts, joined, i)) continue;
+    if (!is_stall(facts, joined, i) || batched.count(joined.op_of_call[std::size_t(i.call)]) != 0) continue;
     const std::int64_t read = read_by(facts, joined, i);
     if ((read >= 0) != reading) continue;
     const auto call = std::uint32_t(i.call);

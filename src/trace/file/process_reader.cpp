@@ -38,8 +38,7 @@ std::optional<std::int64_t> whole(const std::string& text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  // As for stamps: differences of such numbers always fit.
-  if (value < 0 || value >= std::int64_t{1} << 62) return std::nullopt;
+  if (value < 0 || value >= kLatestStamp) return std::nullopt;
   return value;
 }
 

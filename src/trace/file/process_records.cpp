@@ -14,8 +14,6 @@
 namespace fulcrum::trace::file {
 namespace {
 
-constexpr std::int64_t kLatestStamp = std::int64_t{1} << 62;
-
 template <class E>
 E word(std::uint32_t value) {
   const std::size_t known = names_of<E>().size();

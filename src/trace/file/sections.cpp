@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "trace/file/names.h"
+
 namespace fulcrum::trace::file {
 namespace {
 
@@ -49,9 +51,7 @@ Status read_head(std::string_view bytes, std::size_t at, std::string_view origin
   }
   if (head.version == 0 || head.head_bytes < sizeof(head) || head.head_bytes > bytes.size() - at)
     return broken("has a damaged head");
-  // 146 years of uptime; differences of such instants always fit.
-  if (head.begin_ns < 0 || head.begin_ns >= std::int64_t{1} << 62)
-    return broken("began at an impossible time");
+  if (head.begin_ns < 0 || head.begin_ns >= kLatestStamp) return broken("began at an impossible time");
   return {};
 }
 

@@ -20,6 +20,11 @@ constexpr std::int64_t kFaultRow = 1'000'000, kWindowRow = 2'000'000'000, kSampl
 /// Outermost frames of deep stacks are left out.
 constexpr std::size_t kMostFrames = 24;
 
+std::int64_t nanoseconds(double seconds) {
+  constexpr double kMost = 1e9;  // thirty years: damaged files say more
+  return static_cast<std::int64_t>(std::clamp(seconds, -kMost, kMost) * 1e9);
+}
+
 std::string quoted(const std::string& text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -193,6 +198,9 @@ class ChromeWriter {
     }
   }
 
+  static std::int64_t sample_row(const CpuProfile::Thread& thread) {
+    return kSampleRow + (thread.tid & 0xffffffff);
+  }
   std::string stack_text(const CpuProfile& cpu, const CpuProfile::Stack& stack) const {
     std::string text;
     for (std::size_t i = 0; i < stack.frames.size() && i < kMostFrames; ++i) {
@@ -204,17 +212,17 @@ class ChromeWriter {
   /// A row a thread: each sample is a slice as long as the time it stands for, a blocked one from its begin on.
   void add_samples(const CpuProfile& cpu) {
     for (const CpuProfile::Thread& thread : cpu.threads)
-      name("thread_name", thread.pid, kSampleRow + thread.tid,
+      name("thread_name", thread.pid, sample_row(thread),
            fmt::format("samples of {} {}", thread.tid, thread.name));
     for (const CpuProfile::Sample& sample : cpu.samples) {
       if (sample.thread >= cpu.threads.size() || sample.stack >= cpu.stacks.size()) continue;
       const CpuProfile::Thread& thread = cpu.threads[sample.thread];
       const CpuProfile::Stack& stack = cpu.stacks[sample.stack];
       const bool known = !stack.frames.empty() && stack.frames[0] < cpu.frames.size();
-      const auto at = static_cast<std::int64_t>((sample.seconds + trace_.cpu_offset_seconds) * 1e9);
-      const auto length = static_cast<std::int64_t>(sample.weight_seconds * 1e9);
+      const auto at = nanoseconds(sample.seconds + trace_.cpu_offset_seconds);
+      const auto length = nanoseconds(sample.weight_seconds);
       const std::int64_t begin = sample.blocked ? at : at - length;
-      slice(thread.pid, kSampleRow + thread.tid, sample.blocked ? "blocked" : "cpu",
+      slice(thread.pid, sample_row(thread), sample.blocked ? "blocked" : "cpu",
             known ? cpu.frames[stack.frames[0]].function : "unknown", begin, begin + length,
             fmt::format("{{\"stack\":{}}}", quoted(stack_text(cpu, stack))));
     }

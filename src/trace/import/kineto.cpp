@@ -51,7 +51,10 @@ class KinetoReader {
     if (category == "cuda_sync") return add_wait(e);
     if (!call && !op && !range && !overhead) return;
     const auto begin = e.nanoseconds("ts"), length = e.nanoseconds("dur");
-    if (!begin || !length || *length < 0) return void(++without_time_);
+    constexpr std::int64_t kLatest = std::int64_t{1}
+                                     << 61;  // of either: their sum fits, and so do differences
+    if (!begin || !length || *begin < 0 || *length < 0 || *begin >= kLatest || *length >= kLatest - *begin)
+      return void(++without_time_);
     const std::int64_t end = *begin + *length;
     earliest_ = std::min(earliest_, *begin);
     if (op) return add_op(e, *begin, end);

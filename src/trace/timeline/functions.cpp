@@ -54,32 +54,22 @@ std::string text_of(const Frame& frame) {
 }
 
 /// The innermost Python function, else the innermost that says something, else the innermost of the program.
-/// The innermost function of a script, where an interpreter ran one: what its author can change. "step (adam.py)".
-std::string script_function(const CpuProfile& cpu, const std::vector<std::uint32_t>& frames) {
-  for (const auto f : frames) {
-    if (f >= cpu.frames.size() || cpu.frames[f].module != "python") continue;
-    const Frame& frame = cpu.frames[f];
-    const auto slash = frame.file.rfind('/');
-    const std::string file = slash == std::string::npos ? frame.file : frame.file.substr(slash + 1);
-    return file.empty() ? frame.function : frame.function + " (" + file + ")";
-  }
-  return {};
-}
-
 std::string function_of(const CpuProfile& cpu, const CpuProfile::Sample& sample) {
   if (sample.stack >= cpu.stacks.size()) return {};
   const auto& frames = cpu.stacks[sample.stack].frames;
-  const std::string script = script_function(cpu, frames);
   if (sample.blocked) {
-    if (!script.empty()) return "waiting in " + script;
     if (frames.empty() || frames.front() >= cpu.frames.size()) return "waiting";
     return "waiting in " + cpu.frames[frames.front()].function + "()";
   }
-  if (!script.empty()) return script;
+  const Frame *telling = nullptr, *own = nullptr;
   for (const auto f : frames) {
-    if (f < cpu.frames.size() && !is_plumbing(cpu.frames[f])) return cpu.frames[f].function;
+    if (f >= cpu.frames.size()) continue;
+    const Frame& frame = cpu.frames[f];
+    if (frame.module == "python") return text_of(frame);
+    if (!telling && is_telling(frame)) telling = &frame;
+    if (!own && !is_plumbing(frame)) own = &frame;
   }
-  return {};
+  return telling ? text_of(*telling) : own ? text_of(*own) : std::string();
 }
 
 /// Samples of one thread in order of time.

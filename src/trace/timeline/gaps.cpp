@@ -53,7 +53,7 @@ class GapReader {
   GapReader(const Joined& joined, const Timeline& timeline)
       : joined_(joined),
         latency_ns_(std::int64_t((timeline.launch.seconds + timeline.launch_latency.seconds) * 1e9)),
-        queue_ns_(std::int64_t(timeline.back_to_back.seconds * 6e9)) {
+        queue_ns_(std::int64_t(timeline.back_to_back.seconds * 12e9)) {
     for (const auto& overhead : joined.trace.overheads) {
       const bool code =
           overhead.what == "jit" || overhead.what == "module load" || overhead.what == "lazy load";

@@ -15,7 +15,8 @@ namespace fulcrum::trace {
 namespace {
 
 constexpr double kMostModelError = 0.03;
-constexpr double kLeastJoined = 0.9;  // of the ops, with their calls
+constexpr std::int64_t kLoadingNs = 100'000;  // shorter ones do not matter
+constexpr double kLeastJoined = 0.9;          // of the ops, with their calls
 
 /// Whether the run unchanged comes out as it was; without that no gain is worth anything.
 void check_simulation(const Joined& joined, Timeline& result) {
@@ -49,6 +50,16 @@ void check_simulation(const Joined& joined, Timeline& result) {
   }
 }
 
+/// Code that is loaded or compiled in the middle of a run is loaded once: its gaps do not count.
+void leave_out_loading(Timeline& result) {
+  for (auto& gap : result.gaps) {
+    const bool counted = gap.steady && gap.device == result.gaps.front().device;
+    if (gap.cause != GapCause::module_load || gap.end_ns - gap.begin_ns < kLoadingNs) continue;
+    gap.steady = false;
+    if (counted) result.seconds -= double(gap.end_ns - gap.begin_ns) * 1e-9;
+  }
+}
+
 void add_notes(const Joined& joined, Timeline& result) {
   if (joined.partial) {
     result.notes.push_back(
@@ -76,6 +87,7 @@ Timeline timeline(const GpuTrace& trace, const Costs& costs) {
   result.seconds = seconds_of(spans);
   measure_devices(joined, spans, result);
   find_gaps(joined, result);
+  leave_out_loading(result);
   name_functions(joined, result);
   group_kernels(joined, result);
   join_counters(joined, result);
