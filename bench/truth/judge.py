@@ -160,6 +160,7 @@ def options():
     parser.add_argument("--trace-options", default="", help="more options of fulcrum trace")
     parser.add_argument("--traces", default="truth-traces", help="folder for traces and what was said about them")
     parser.add_argument("--offline", help="a document of an earlier run: its times, and the traces in --traces")
+    parser.add_argument("--times", help="a document of an earlier run: its times, but new traces")
     parser.add_argument("--out", default="truth.json")
     o = parser.parse_args()
     o.trace_options = o.trace_options.split()
@@ -172,8 +173,8 @@ def main():
     o = options()
     wanted = [n for n in o.only.split(",") if n] or list(PLANTED) + CLEAN
     failures = []
-    if o.offline:
-        with open(o.offline) as text:
+    if o.offline or o.times:
+        with open(o.offline or o.times) as text:
             earlier = json.load(text)
         times, sums = earlier["times_us"], earlier["sums"]
     else:

@@ -50,21 +50,25 @@ class Bench:
                 return json.loads(line)
         raise RuntimeError(f"{name} {mode}: exit code {done.returncode}: {(done.stdout + done.stderr)[-400:]}")
 
-    def in_turns(self, name, program, modes, rounds):
-        """Times of every mode, and their ratios to the bare run of the same round."""
-        times = {mode: [] for mode in modes}
+    def in_turns(self, name, program, modes, once, rounds, until_seconds):
+        """Times of every mode, and their ratios to the bare run of the same round; those of `once` in the first alone.
+        From the third on, a round is only begun while there is time."""
+        times = {mode: [] for mode in modes + once}
         for number in range(rounds):
-            for mode in modes if number % 2 == 0 else reversed(modes):
+            if number > 1 and self.seconds() > until_seconds:
+                break
+            turn = modes + once if number == 0 else modes
+            for mode in turn if number % 2 == 0 else reversed(turn):
                 times[mode].append(self.run(program, mode, f"{name}.{mode}")["us"])
         out = {}
-        for mode in modes:
-            ratios = [t / b for t, b in zip(times[mode], times["bare"])]
+        for mode, own in times.items():
+            ratios = [t / b for t, b in zip(own, times["bare"])]
             low, high = interval(ratios)
-            out[mode] = {"us": round(median(times[mode]), 4), "ratio": round(median(ratios), 4),
-                         "low": round(low, 4), "high": round(high, 4), "times_us": times[mode]}
+            out[mode] = {"us": round(median(own), 4), "ratio": round(median(ratios), 4), "rounds": len(ratios),
+                         "low": round(low, 4), "high": round(high, 4), "times_us": own}
         return out
 
-    def losses(self, end, seconds=2.0):
+    def losses(self, end, seconds=1.2):
         """Kernels that were launched at 20 kHz and those that the trace has."""
         name = f"end.{end}"
         row = self.run([os.path.join(self.o.programs, "launch_loop"), "paced", str(seconds), end], "full", name)
@@ -130,16 +134,13 @@ def totals_differ(windowed, full):
     return {"worst": round(worst, 4), "kernel": name_of_worst[:80]}
 
 
-def report(document):
-    for name in ("launch_loop", "mlp"):
-        for mode, row in document.get(name, {}).items():
-            print(f"{name:12} {mode:15} {row['us']:10.2f} us  {100 * (row['ratio'] - 1):+6.1f} % "
-                  f"[{100 * (row['low'] - 1):+.1f}, {100 * (row['high'] - 1):+.1f}]")
-    for key in ("totals", "bytes", "losses", "durations"):
-        if key in document:
-            print(key, json.dumps(document[key]))
-    for failure in document["failures"]:
-        print("failed:", failure)
+def report(key, part):
+    if key in ("launch_loop", "mlp"):
+        for mode, row in part.items():
+            print(f"{key:12} {mode:15} {row['us']:10.2f} us  {100 * (row['ratio'] - 1):+6.1f} % "
+                  f"[{100 * (row['low'] - 1):+.1f}, {100 * (row['high'] - 1):+.1f}], {row['rounds']} rounds", flush=True)
+    else:
+        print(key, json.dumps(part), flush=True)
 
 
 def main():
@@ -167,23 +168,26 @@ def main():
             return
         try:
             document[key] = work()
+            report(key, document[key])
         except (RuntimeError, OSError, KeyError, ValueError, subprocess.TimeoutExpired) as error:
             document["failures"].append(f"{key}: {error}")
         with open(o.out, "w") as out:
             json.dump(document, out, indent=1)
             out.write("\n")
 
-    part("launch_loop", lambda: bench.in_turns("launch_loop", bench.loop, ["bare", "traced", "full"], o.rounds))
-    part("losses", lambda: {end: bench.losses(end) for end in ("return", "_exit", "term", "kill")})
-    part("durations", bench.durations)
     if not o.without_torch:
-        part("mlp", lambda: bench.in_turns("mlp", bench.mlp, ["bare", "traced", "full", "torch.profiler"],
-                                            o.torch_rounds))
+        part("mlp", lambda: bench.in_turns("mlp", bench.mlp, ["bare", "traced"], ["full", "torch.profiler"],
+                                            o.torch_rounds, 0.5 * o.limit))
         part("totals", lambda: totals_differ(kernel_totals(bench.file("mlp.traced.json")),
                                              kernel_totals(bench.file("mlp.full.json"))))
         part("bytes", lambda: {name: os.path.getsize(bench.file(name)) for name in (
             "mlp.traced.ftrace", "mlp.full.ftrace")})
-    report(document)
+    part("launch_loop", lambda: bench.in_turns("launch_loop", bench.loop, ["bare", "traced"], ["full"], o.rounds,
+                                                 0.8 * o.limit))
+    part("losses", lambda: {end: bench.losses(end) for end in ("return", "_exit", "term", "kill")})
+    part("durations", bench.durations)
+    for failure in document["failures"]:
+        print("failed:", failure)
     return 1 if document["failures"] else 0
 
 

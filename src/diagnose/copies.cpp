@@ -17,19 +17,20 @@ constexpr std::size_t kLeastBatch = 4;        // copies in a row
 constexpr double kLeastSmallCopiesAStep = 8;
 constexpr double kHostWrites = 20e9;  // bytes a second that one thread of a host writes at most
 
-// Whether the host had the time to write that many bytes outside the API between two calls.
-bool had_time_to_write(const Joined& joined, std::int64_t from_call, std::int64_t to_call, double bytes) {
-  if (from_call < 0 || to_call < 0) return true;
+// Share of that many bytes that the host could not have written outside the API between two calls; 0: all of them, or
+// another thread made the calls.
+double unwritten_share(const Joined& joined, std::int64_t from_call, std::int64_t to_call, double bytes) {
+  if (from_call < 0 || to_call < 0) return 0;
   const auto& calls = joined.trace.calls;
   const auto thread = calls[std::size_t(from_call)].thread;
-  if (calls[std::size_t(to_call)].thread != thread) return true;
+  if (calls[std::size_t(to_call)].thread != thread) return 0;
   const auto& own = joined.calls_of_thread[thread];
   double host_ns = 0;
   for (std::size_t i = joined.place[std::size_t(from_call)] + 1; i <= joined.place[std::size_t(to_call)];
        ++i) {
     host_ns += double(joined.host_ns_before(own[i]));
   }
-  return host_ns * 1e-9 * kHostWrites >= bytes;
+  return std::max(0.0, 1 - host_ns * 1e-9 * kHostWrites / bytes);
 }
 
 bool is_repetition(const Facts& facts, const Repeats& repeats) {
@@ -123,6 +124,7 @@ Repeats repeated_uploads(const Facts& facts, const Joined& joined) {
   std::map<std::pair<std::uint32_t, std::uint64_t>, Last> places;
   Repeats hashed, guessed;
   hashed.hashed = true;
+  std::vector<double> shares;  // that the host left as they were, of guessed ones
   const auto add = [](Repeats& into, std::uint32_t number, const GpuTrace::Op& op) {
     into.ops.push_back(number);
     into.seconds += double(op.duration_ns()) * 1e-9;
@@ -146,14 +148,23 @@ Repeats repeated_uploads(const Facts& facts, const Joined& joined) {
     if (is_steady(facts, op.begin_ns) && last.op >= 0 && batched.count(i) == 0) {
       if (op.content_hash != 0 && last.hash != 0) {
         if (last.hash == op.content_hash && last.bytes == op.bytes) add(hashed, i, op);
-      } else if (same_place && !had_time_to_write(joined, joined.call_of_op[std::size_t(last.op)],
-                                                  joined.call_of_op[i], double(op.bytes))) {
-        add(guessed, i, op);
+      } else if (same_place) {
+        const double share = unwritten_share(joined, joined.call_of_op[std::size_t(last.op)],
+                                             joined.call_of_op[i], double(op.bytes));
+        if (share > 0) {
+          add(guessed, i, op);
+          shares.push_back(share);
+        }
       }
     }
     last = {op.from_address, op.content_hash, op.bytes, std::int64_t(i)};
   }
   if (!hashed.ops.empty()) return hashed;
+  if (!shares.empty()) {  // of most of them: a pause now and then says nothing
+    const auto low = shares.begin() + std::ptrdiff_t(shares.size() / 4);
+    std::nth_element(shares.begin(), low, shares.end());
+    guessed.unwritten = *low;
+  }
   if (is_repetition(facts, guessed)) guessed.ops.clear();
   return guessed;
 }

@@ -34,6 +34,7 @@ struct Repeats {
   std::vector<std::uint32_t> ops;
   bool hashed = false;  // and the contents were compared
   double seconds = 0, bytes = 0;
+  double unwritten = 1;  // share of the bytes that the host had no time to write anew, the least of them
   bool addresses_seen = false;
 };
 /// Those that redundant_copy claims; none where every step brings the same input and takes its results back, as a

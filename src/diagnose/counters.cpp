@@ -24,7 +24,7 @@ double percent_of(const Facts& facts, const Timeline::Kernel& kernel,
 }  // namespace
 
 SpeedOfLight speed_of_light(const Facts& facts, const Timeline::Kernel& kernel) {
-  SpeedOfLight out{kernel.dram_share, kernel.sm_share};
+  SpeedOfLight out{kernel.dram_share, kernel.sm_share, kernel.dram_share >= 0};
   if (out.memory < 0) {
     out.memory = percent_of(facts, kernel,
                             {"gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
@@ -38,8 +38,7 @@ SpeedOfLight speed_of_light(const Facts& facts, const Timeline::Kernel& kernel) 
 }
 
 double achieved_occupancy(const Facts& facts, const Timeline::Kernel& kernel) {
-  if (kernel.warps_share >= 0) return kernel.warps_share;
-  return percent_of(facts, kernel, {"sm__warps_active.avg.pct_of_peak_sustained_active"});
+  return percent_of(facts, kernel, {kActiveWarps});
 }
 
 double issue_rate(const Facts& facts, const Timeline::Kernel& kernel) {
@@ -52,7 +51,13 @@ std::optional<NotChecked> needs_counters(const Facts& facts, std::string_view ru
   const auto& kernels = facts.timeline.kernels;
   const bool sampled =
       std::any_of(kernels.begin(), kernels.end(), [](const auto& k) { return k.counter_samples > 0; });
-  if (sampled || !facts.trace.kernel_counters.empty()) return std::nullopt;
+  if (sampled || !facts.trace.kernel_counters.empty()) {
+    const bool known = std::any_of(kernels.begin(), kernels.end(),
+                                   [&](const auto& kernel) { return speed_of_light(facts, kernel).known(); });
+    if (known) return std::nullopt;
+    return not_checked(rule, "how busy memory and SMs were is not among the counters",
+                       "trace with --counters, or run ncu with --section SpeedOfLight");
+  }
   if (!facts.trace.counters_refused.empty()) {
     return not_checked(rule, "counters were refused: " + facts.trace.counters_refused,
                        "`fulcrum doctor` says what allows them");

@@ -83,6 +83,13 @@ std::int64_t allocating_ns(const Facts& facts, const Joined& joined, const Timel
   return sum;
 }
 
+// The wait went on long after the GPU was done: for something that is no op, as a function of the host or pages.
+bool waited_for_more(const GpuTrace::Call& wait, const Timeline::Gap& gap) {
+  constexpr std::int64_t kLongestReturnNs = 50'000;
+  const std::int64_t late_ns = wait.end_ns - gap.begin_ns;
+  return late_ns > kLongestReturnNs && 2 * late_ns > gap.end_ns - gap.begin_ns;
+}
+
 // Comparing contents takes the tracer as long as the program would take to write them, around the copy's call.
 bool near_hashing(const Facts& facts, const Joined& joined, const Timeline::Gap& gap) {
   std::int64_t call = gap.after < joined.call_of_op.size() ? joined.call_of_op[gap.after] : -1;
@@ -94,12 +101,13 @@ bool near_hashing(const Facts& facts, const Joined& joined, const Timeline::Gap&
 }
 
 Idle owned(const Facts& facts, const Joined& joined, const Timeline::Gap& gap,
-           const std::vector<const GpuTrace::Fault*>& faults, std::int64_t limit_ns) {
+           const std::vector<const GpuTrace::Fault*>& faults, std::int64_t limit_ns, bool prefetches) {
   Idle idle{.gap = &gap};
   const auto length = gap.end_ns - gap.begin_ns;
   const auto moving = faults.empty() ? 0 : moved_ns(faults, gap.begin_ns, gap.end_ns);
   idle.lost_ns = std::max<std::int64_t>(0, length - std::int64_t(back_to_back_ns(facts)));
-  if (2 * moving >= length) {
+  // Pages that the program moves ahead take their time on the host as well.
+  if (2 * moving >= length || (prefetches && 8 * moving >= length)) {
     idle.owner = Owner::managed;
     return idle;
   }
@@ -122,6 +130,8 @@ Idle owned(const Facts& facts, const Joined& joined, const Timeline::Gap& gap,
       }
       idle.owner = Owner::sync;
       idle.call = blamed(facts, joined, gap, is_wait);
+      if (idle.call >= 0 && waited_for_more(facts.trace.calls[std::size_t(idle.call)], gap))
+        idle.owner = Owner::nobody;
       if (idle.call < 0) {  // a synchronous copy waits as well
         idle.call = blamed(facts, joined, gap, is_copy);
         if (idle.call >= 0) idle.owner = Owner::copy;
@@ -184,11 +194,13 @@ std::vector<Idle> idle_times(const Facts& facts, const Joined& joined) {
   std::stable_sort(faults.begin(), faults.end(),
                    [](const auto* a, const auto* b) { return a->begin_ns < b->begin_ns; });
   const std::int64_t limit_ns = dispatch_limit_ns(facts);
+  const bool prefetches =
+      std::find(joined.kind.begin(), joined.kind.end(), CallKind::prefetch) != joined.kind.end();
   std::map<int, std::vector<Idle>> by_device;
   std::map<int, std::int64_t> owned_ns;
   for (const Timeline::Gap& gap : facts.timeline.gaps) {
     if (!gap.steady || !is_steady(facts, gap.begin_ns)) continue;
-    const Idle idle = owned(facts, joined, gap, faults, limit_ns);
+    const Idle idle = owned(facts, joined, gap, faults, limit_ns, prefetches);
     by_device[gap.device].push_back(idle);
     owned_ns[gap.device] += idle.owner == Owner::nobody ? 0 : idle.lost_ns;
   }

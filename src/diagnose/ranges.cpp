@@ -13,7 +13,7 @@ namespace {
 constexpr double kCalibrationShare = 0.05, kCalibrationPoints = 0.01;
 constexpr double kMostSpread = 0.15;  // of an iteration's time: beyond, it is noise of the machine
 constexpr double kMostError = 0.03;
-constexpr double kLeastLeft = 0.7;
+constexpr double kLeastLeft = 0.6;  // of the time that is simulated to stay
 
 }  // namespace
 

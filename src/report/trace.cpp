@@ -42,6 +42,8 @@ std::string_view words_for(GapCause cause) {
 
 /// "in step (adam.py)"; a host that slept there instead of computing is "waiting in" it already.
 std::string in_function(const std::string& name) {
+  constexpr std::size_t kMost = 60;
+  if (name.size() > kMost) return "in " + kernel_name(name, kMost);  // template arguments of templates
   std::string text = name.starts_with("waiting") ? name : "in " + name;
   if (text.ends_with("()")) text.resize(text.size() - 2);
   return text;

@@ -236,11 +236,17 @@ TEST(MissedConcurrency, LaunchesThatWouldFitSideBySide) {
 TEST(MissedConcurrency, IsSilentOnShortRunsOthersBetweenHalfFullAndStreams) {
   EXPECT_TRUE(silent("missed_concurrency", *plain(one_kernel(132, kWave / 4, 256, 100'000, 3))));
   EXPECT_TRUE(silent("missed_concurrency", *plain(one_kernel(132, kWave / 2, 256, 100'000, 8))));
-  TraceBuilder between, streams;
+  TraceBuilder between, streams, two;
   for (int i = 0; i < 8; ++i) {
     between.launch("a(float*)", kWave / 4, 256, 100'000).launch("b(float*)", kWave / 4, 256, 100'000);
     streams.stream().launch("a(float*)", kWave / 4, 256, 100'000);
   }
+  const auto first = two.stream().current_stream(), second = two.stream().current_stream();
+  for (int i = 0; i < 8; ++i) {
+    two.on_stream(first).launch("a(float*)", kWave / 4, 256, 100'000);
+    two.on_stream(second).launch("a(float*)", kWave / 4, 256, 100'000);
+  }
+  EXPECT_TRUE(silent("missed_concurrency", *plain(two.trace())));  // others run beside it already
   EXPECT_TRUE(silent("missed_concurrency", *plain(between.trace())));
   EXPECT_TRUE(silent("missed_concurrency", *plain(streams.trace())));
 }

@@ -35,10 +35,10 @@ Handle prepared(void (*change)(TraceBuilder&)) {
   return plain(t.trace());
 }
 
-Handle counted(double dram, double sm, double warps) {
+Handle counted(double dram, double sm) {
   Handle scene = kernel(kFull, 256);
   Timeline::Kernel& one = scene->timeline.kernels.front();
-  one.dram_share = dram, one.sm_share = sm, one.warps_share = warps, one.counter_samples = 9;
+  one.dram_share = dram, one.sm_share = sm, one.counter_samples = 9;
   return scene;
 }
 
@@ -108,10 +108,13 @@ const std::map<std::string_view, Golden>& goldens() {
        }},
       {"integrity", [] { return prepared([](TraceBuilder& t) { t.drops(10); }); }},
       {"one_off", [] { return prepared([](TraceBuilder& t) { t.overhead("jit", 0, 1'000'000'000); }); }},
-      {"sol", [] { return counted(0.1, 0.1, 1); }},
-      {"roofline", [] { return counted(0.4, 0.1, 1); }},
+      {"sol", [] { return counted(0.1, 0.1); }},
+      {"roofline", [] { return counted(0.4, 0.1); }},
       {"tensor_unused", [] { return shaped([](LaunchShape& s) { s.name = "ampere_sgemm_128x64_nn"; }); }},
-      {"occupancy_gap", [] { return counted(0.1, 0.1, 0.5); }},
+      {"occupancy_gap",
+       [] {
+         return ncu({{"sm__warps_active.avg.pct_of_peak_sustained_active", 40}});
+       }},
       {"uncoalesced",
        [] {
          return ncu({{"memory_l2_theoretical_sectors_global", 8},

@@ -149,7 +149,8 @@ TEST(IdleGaps, LeavesGapsAfterPromptLaunchesToTheRuleAboutWaits) {
 
 TEST(IdleGaps, OwnsHostComputeBehindAWait) {
   TraceBuilder t;
-  for (int i = 0; i < 200; ++i) t.launch("step(float*)", kFilling, 256, 30'000).device_sync().host_work(40'000);
+  for (int i = 0; i < 200; ++i)
+    t.launch("step(float*)", kFilling, 256, 30'000).device_sync().host_work(40'000);
   const Traced traced(t.trace());
   EXPECT_EQ(traced.findings("idle_gaps").size(), 1u);
   EXPECT_TRUE(traced.findings("launch_bound").empty());

@@ -34,8 +34,8 @@ TEST(DefaultStream, FindsWorkThatItSerialises) {
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].grade, Evidence::bounded);
   EXPECT_EQ(findings[0].saved_low, 0);
-  // Four at a time take 80 us of 328.
-  EXPECT_NEAR(findings[0].saved_high, 1.05 * (328 - 80) / 328.0 + 0.01, 0.005);
+  // Four at a time take 80 us of 328; no order but that of each stream would leave the default stream's own 80.
+  EXPECT_NEAR(findings[0].saved_high, 1.05 * (328 - 80) / 328.0 + 0.01, 0.01);
 }
 
 TEST(DefaultStream, KeepsSilentWhereTheDeviceIsFull) {

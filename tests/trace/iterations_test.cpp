@@ -128,5 +128,19 @@ TEST(Iterations, ThreadsThatMixTheirLaunchesAreLookedAtOneByOne) {
   EXPECT_EQ(timeline(t.trace()).iterations.how, "2 kernels that repeat");
 }
 
+TEST(Iterations, TheStreamOfTheThreadThatIsLookedAtCounts) {
+  TraceBuilder t;
+  const auto one = t.stream().current_stream();
+  t.thread("other").on_thread(0);
+  const auto two = t.stream().current_stream();
+  // The other thread launches less often, but its stream is busier.
+  for (int step = 0; step < 40; ++step) {
+    t.on_thread(0).on_stream(one).host_work(10'000).launch("a", 8, 256, 5'000).launch("b", 8, 256, 30'000);
+    t.on_thread(1).on_stream(two);
+    if (step % 3 != 1) t.host_work(20'000).launch("x" + std::to_string(step), 8, 256, 90'000);
+  }
+  EXPECT_EQ(timeline(t.trace()).iterations.how, "2 kernels that repeat");
+}
+
 }  // namespace
 }  // namespace fulcrum::test

@@ -77,7 +77,8 @@ TEST_F(Counters, are_shares_of_one_on_the_clock_of_everything_else) {
     ASSERT_FLOAT_EQ(counter.dram, 0.5F);
     ASSERT_FLOAT_EQ(counter.sm_active, 0.75F);
     ASSERT_FLOAT_EQ(counter.instructions, 2);
-    ASSERT_FLOAT_EQ(counter.l2_hit, -1);  // a ratio of nothing to nothing is not a share
+    ASSERT_FLOAT_EQ(counter.dram_read, -1);  // what is no number is not a share
+    ASSERT_FLOAT_EQ(counter.l2_hit, -1);     // not in the set
     ASSERT_FLOAT_EQ(counter.tensor_active, 0);
     ASSERT_FLOAT_EQ(counter.sm_throughput, 0.5F);  // two of four issue slots
     ASSERT_GT(counter.begin_ns, before - kSlack);

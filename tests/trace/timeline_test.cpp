@@ -366,6 +366,27 @@ TEST(Timeline, AHostThatPollsHasWaited) {
   EXPECT_EQ(found.begin()->first, GapCause::sync);
 }
 
+TEST(Timeline, AWaitBehindAPrefetchWaitsForPages) {
+  TraceBuilder t;
+  for (int i = 0; i < 5; ++i) t.launch("k" + std::to_string(i), 132, 256, 50'000).device_sync();
+  GpuTrace trace = t.trace();
+  for (std::size_t i = 2; i < trace.ops.size(); ++i)
+    trace.ops[i].begin_ns += 100'000, trace.ops[i].end_ns += 100'000;
+  for (auto& call : trace.calls) {  // the second wait takes 100 us more, for no op
+    if (call.begin_ns >= trace.ops[1].end_ns) call.begin_ns += 100'000;
+    if (call.end_ns >= trace.ops[1].end_ns) call.end_ns += 100'000;
+  }
+  EXPECT_EQ(timeline(trace).gaps[1].cause, GapCause::sync);
+  GpuTrace::Call prefetch{
+      .kind = CallKind::prefetch, .begin_ns = trace.calls[2].end_ns, .thread = 0, .correlation = 99};
+  prefetch.end_ns = prefetch.begin_ns + 1;
+  for (auto& call : trace.calls) {
+    if (call.begin_ns == prefetch.begin_ns) call.begin_ns += 1;
+  }
+  trace.calls.push_back(prefetch);
+  EXPECT_EQ(timeline(trace).gaps[1].cause, GapCause::copy);
+}
+
 TEST(Timeline, KernelsThatRanWhileTracingStoppedAreLeftOut) {
   TraceBuilder t;
   for (int window = 0; window < 2; ++window) {

@@ -44,7 +44,7 @@ function verdict(trace: Trace): HTMLElement {
     figure(
       "slower by tracing",
       f.overhead_share === null ? "not known" : percent(f.overhead_share),
-      `predicted; traced ${traced}. ${f.model_error === null ? `No simulation: ${f.not_simulated}` : `Simulated unchanged, the run is off by ${percent(f.model_error)}`}`,
+      `${f.overhead_share === null ? "not in the file" : "predicted"}; traced ${traced}. ${f.model_error === null ? `No simulation: ${f.not_simulated}` : `Simulated unchanged, the run is off by ${percent(f.model_error)}`}`,
     ),
   );
   const banner = trace.unreliable

@@ -46,22 +46,12 @@ double least_seconds(const Facts& facts, std::span<const std::uint32_t> ops) {
   std::map<std::uint32_t, double> waves;
   for (const Timeline::Kernel& kernel : facts.timeline.kernels) waves[kernel.shape] = kernel.waves;
   double kernels = 0;
-  // Streams keep their order. What the default stream does between is taken for the work of the stream before it,
-  // unless there is only one.
   std::map<std::uint32_t, double> streams;
-  std::set<std::uint32_t> others;
-  for (const std::uint32_t number : ops) {
-    const std::uint32_t stream = facts.trace.ops[number].stream;
-    if (!facts.trace.streams[stream].legacy_default) others.insert(stream);
-  }
-  std::uint32_t last = UINT32_MAX;
   std::map<CopyKind, double> engines;
   for (const std::uint32_t number : ops) {
     const GpuTrace::Op& op = facts.trace.ops[number];
     const double seconds = double(op.duration_ns()) * 1e-9;
-    const bool legacy = facts.trace.streams[op.stream].legacy_default;
-    if (!legacy) last = op.stream;
-    streams[legacy && others.size() > 1 && last != UINT32_MAX ? last : op.stream] += seconds;
+    streams[op.stream] += seconds;
     if (op.kind == GpuOpKind::copy) {
       engines[op.copy] += seconds;
     } else if (op.kind == GpuOpKind::kernel) {

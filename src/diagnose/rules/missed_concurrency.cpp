@@ -54,7 +54,7 @@ Looked look(const Facts& facts) {
   if ((looked.not_checked = needs_kernels(facts, kId))) return looked;
   const auto small = [&](const Timeline::Kernel& kernel) {
     return shape_of(facts, kernel).blocks_per_sm > 0 && kernel.waves > 0 && kernel.waves < kHalf &&
-           !kernel.persistent && kernel.median_ns >= kLeastNs;
+           !kernel.persistent && kernel.median_ns >= kLeastNs && beside_others(facts, kernel) < kHalf;
   };
   for (const Group& group : groups(facts, small)) {
     Change change;

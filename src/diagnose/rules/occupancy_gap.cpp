@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels whose warps are active far less than would fit: blocks of unequal length, or launches that end in a thin wave.
-// The gain is (theoretical - achieved) / theoretical, and never more than what the busiest unit leaves.
+// Samples of active warps disagree with ncu's counter, so only that one counts. The gain is (theoretical - achieved) / theoretical, and never more than what the busiest unit leaves.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ double local_gain(const Facts& facts, const Timeline::Kernel& kernel) {
 
 Looked look(const Facts& facts) {
   Looked looked;
-  if ((looked.not_checked = needs_counters(facts, kId))) return looked;
+  if ((looked.not_checked = needs_metrics(facts, kId, {kActiveWarps}))) return looked;
   const auto has_gap = [&](const Timeline::Kernel& kernel) {
     const double theory = shape_of(facts, kernel).occupancy, achieved = achieved_occupancy(facts, kernel);
     // Below one wave the grid explains it.
@@ -57,7 +57,7 @@ Looked look(const Facts& facts) {
 Rule occupancy_gap() {
   return Rule{.id = kId,
               .looks_for = "kernels whose active warps stay far below what fits",
-              .needs = "counters",
+              .needs = "counters of `ncu --csv`",
               .look = look};
 }
 

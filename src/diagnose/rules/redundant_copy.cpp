@@ -54,6 +54,8 @@ Looked look(const Facts& facts) {
   const double high = (saved_seconds(facts, change) - hashing) * all / std::max(1e-9, all_traced);
   if (high < (repeats.hashed ? facts.threshold : kLeastGuess) * all) return {};
 
+  // What the host could not write in the time between is the same for certain.
+  const double low = repeats.hashed ? high : high * repeats.unwritten;
   const GpuTrace::Op& op = facts.trace.ops[repeats.ops.front()];
   Finding finding;
   finding.subject = "copies";
@@ -71,7 +73,7 @@ Looked look(const Facts& facts) {
   finding.next_step = "upload it once before the loop, and again only when it changes";
   finding.verify = verify_by_difference();
   finding.ops = some(repeats.ops);
-  add_gain(finding, range(facts, repeats.hashed ? high : 0, high, 0, std::move(change)));
+  add_gain(finding, range(facts, low, high, 0, std::move(change)));
   return {{std::move(finding)}, {}};
 }
 

@@ -28,8 +28,9 @@ Looked look(const Facts& facts) {
     if (group.share < kLeastShare) continue;
     const SpeedOfLight light = speed_of_light(facts, group.first());
     looked.findings.push_back(
-        {.claim = fmt::format("{} keeps neither memory ({}) nor SMs ({}) busy: it waits for latencies",
-                              group.name, percent(light.memory), percent(light.compute)),
+        {.claim = fmt::format("{} keeps neither {} ({}) nor SMs ({}) busy: it waits for latencies{}",
+                              group.name, light.dram_alone ? "DRAM" : "memory", percent(light.memory),
+                              percent(light.compute), light.dram_alone ? " or for caches" : ""),
          .evidence = {launches_text(facts, group)},
          .next_step = "more independent work in flight: more warps, several elements a thread, loads before "
                       "they are needed",

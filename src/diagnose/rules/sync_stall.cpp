@@ -74,7 +74,8 @@ Stalls stalls_of(const Facts& facts, const Joined& joined, std::span<const Idle>
     // Read every so many steps, a few bytes do not count either.
     if (read >= 0 && is_readback(facts.trace.ops[std::size_t(read)])) {
       if (stalls.change.gone.insert(std::uint32_t(read)).second) {
-        stalls.seconds += double(facts.trace.ops[std::size_t(read)].duration_ns()) * 1e-9;
+        stalls.seconds += double(facts.trace.ops[std::size_t(read)].duration_ns()) * 1e-9 +
+                          facts.timeline.back_to_back.seconds;
       }
     }
     if (joined.op_of_call[call] < 0) stalls.change.call_ns[call] = 0;

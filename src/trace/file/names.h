@@ -43,8 +43,9 @@ inline constexpr std::string_view kCpuOffset = "run.cpu_offset_seconds";
 inline constexpr std::string_view kKernelCounters = "run.kernel_counters";  // a JSON array
 }  // namespace property
 
-/// Later ones, 73 years of uptime, are damage. Sums and differences of two such stamps fit.
-inline constexpr std::int64_t kLatestStamp = std::int64_t{1} << 61;
+/// Later stamps, and instants farther from the begin of the run, are damage; 73 and 18 years. Every sum and difference
+/// of two of them fits.
+inline constexpr std::int64_t kLatestStamp = std::int64_t{1} << 61, kFarthest = std::int64_t{1} << 59;
 /// Kernel::shape of a whole replay of a graph whose nodes were not seen.
 inline constexpr std::uint32_t kWholeGraph = 0xffffffff;
 inline constexpr std::uint8_t kMemset = 255;  // Copy::kind

@@ -11,6 +11,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "trace/file/names.h"
 #include "trace/file/process_reader.h"
 
 namespace fulcrum::trace {
@@ -106,7 +107,7 @@ Result<GpuTrace> join(const std::vector<Section>& sections, std::string_view ori
   if (trace.command.empty()) trace.command = root_command(trace);
   for (const GpuTrace::Process& process : trace.processes)
     trace.wall_ns = std::max(trace.wall_ns, process.end_ns);
-  trace.wall_ns = run.wall_ns.value_or(trace.wall_ns);
+  trace.wall_ns = std::min(run.wall_ns.value_or(trace.wall_ns), kFarthest);
   return trace;
 }
 

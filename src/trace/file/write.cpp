@@ -19,6 +19,23 @@ using file::SectionWriter;
 /// Stamps are positive, and 0 says that there is none; a trace that came without a clock gets one.
 constexpr std::int64_t kEarliestBase = std::int64_t{1} << 40;
 
+/// When the run began, unless some stamp would then be none.
+std::int64_t stamp_of_begin(const GpuTrace& trace) {
+  std::int64_t earliest = 0, latest = 0;
+  const auto look = [&](const auto& rows) {
+    for (const auto& row : rows) {
+      earliest = std::min(earliest, row.begin_ns);
+      latest = std::max(latest, row.end_ns);
+    }
+  };
+  look(trace.ops);
+  look(trace.calls);
+  look(trace.ranges);
+  const bool usable = trace.begin_ns >= kEarliestBase && trace.begin_ns + earliest > 0 &&
+                      trace.begin_ns + latest < file::kLatestStamp;
+  return usable ? trace.begin_ns : kEarliestBase - earliest;
+}
+
 std::string kernel_counters(const GpuTrace& trace) {
   if (trace.kernel_counters.empty()) return "";
   Json list = Json::array();
@@ -94,8 +111,7 @@ std::string section(const GpuTrace& trace, std::uint32_t number, std::int64_t ba
 }  // namespace
 
 std::string bytes_of(const GpuTrace& trace) {
-  const std::int64_t base_ns =
-      trace.begin_ns >= kEarliestBase ? trace.begin_ns : trace.begin_ns + kEarliestBase;
+  const std::int64_t base_ns = stamp_of_begin(trace);
   std::string bytes = section(trace, 0, base_ns);
   for (std::uint32_t i = 1; i < trace.processes.size(); ++i) bytes += section(trace, i, base_ns);
   return bytes;

@@ -232,6 +232,10 @@ GpuTrace KinetoReader::finish(const Event& head) {
   if (const std::int64_t base = head.whole("baseTimeNanoseconds"); base >= 0 && base < std::int64_t{1} << 61)
     trace_.created_utc = utc_of(base + earliest_);
   const auto shift = [&](auto& rows) {
+    constexpr std::int64_t kFarthest = std::int64_t{1} << 59;  // 18 years
+    const auto wrong =
+        std::erase_if(rows, [&](const auto& row) { return row.end_ns - earliest_ >= kFarthest; });
+    without_time_ += static_cast<std::int64_t>(wrong);
     for (auto& row : rows) {
       row.begin_ns -= earliest_;
       row.end_ns -= earliest_;

@@ -10,6 +10,11 @@
 #include <ctime>
 
 namespace fulcrum::trace::inject {
+namespace {
+
+constexpr std::size_t kManyBuffers = 16;
+
+}  // namespace
 
 Buffers::Buffers() {
   sem_init(&work_, 0, 0);
@@ -43,6 +48,8 @@ void Buffers::completed(std::uint8_t* bytes, std::size_t valid_bytes) noexcept {
   try {
     const std::lock_guard lock(mutex_);
     filled_.push_back({bytes, valid_bytes});
+    // The writer comes by itself soon enough; to wake it costs this thread, and may put it beside this one.
+    if (filled_.size() % kManyBuffers != 0) return;
   } catch (...) {
     return;
   }

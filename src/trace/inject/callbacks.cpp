@@ -191,7 +191,7 @@ void on_resource(Session& s, CUpti_CallbackId id, const CUpti_ResourceData& data
   if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED && s.config.counters) start_counters(s.writer, data.context);
 }
 
-void enable_domain(Session& s, CUpti_CallbackDomain domain, Api (&apis)[kMostFunctions], bool launches_too) {
+void enable_domain(Session& s, CUpti_CallbackDomain domain, Api (&apis)[kMostFunctions]) {
   for (std::uint32_t id = 1; id < kMostFunctions; ++id) {
     const char* name = nullptr;
     if (s.cupti.cuptiGetCallbackName(domain, id, &name) != CUPTI_SUCCESS || name == nullptr) {
@@ -200,15 +200,6 @@ void enable_domain(Session& s, CUpti_CallbackDomain domain, Api (&apis)[kMostFun
     }
     Api api = classify(name);
     if (!api.wanted) continue;
-    const bool is_launch = api.call == Call::launch || api.call == Call::graph_launch;
-    if (is_launch && !launches_too) {
-      if (s.config.has_part("launches-by-activity")) {
-        const auto enable = domain == CUPTI_CB_DOMAIN_RUNTIME_API ? s.cupti.cuptiActivityEnableRuntimeApi
-                                                                  : s.cupti.cuptiActivityEnableDriverApi;
-        if (enable != nullptr) enable(id, 1);
-      }
-      continue;
-    }
     apis[id] = api;
     s.cupti.cuptiEnableCallback(1, s.subscriber, domain, id);
   }
@@ -216,10 +207,9 @@ void enable_domain(Session& s, CUpti_CallbackDomain domain, Api (&apis)[kMostFun
 
 void switch_domain(Session& s, CUpti_CallbackDomain domain, const Api (&apis)[kMostFunctions], bool on) {
   for (std::uint32_t id = 1; id < kMostFunctions; ++id) {
-    const Api& api = apis[id];
-    const bool is_launch = api.call == Call::launch || api.call == Call::graph_launch;
-    if (!api.wanted || api.managed || (is_launch && !s.config.has_part("silent-off"))) continue;
-    s.cupti.cuptiEnableCallback(on ? 1 : 0, s.subscriber, domain, id);
+    // Managed memory is looked for all the time: its counters are switched on by the first of it.
+    if (apis[id].wanted && !apis[id].managed)
+      s.cupti.cuptiEnableCallback(on ? 1 : 0, s.subscriber, domain, id);
   }
 }
 
@@ -237,17 +227,16 @@ void enable_callbacks(Session& s) noexcept {
                                     CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING})
     s.cupti.cuptiEnableCallback(1, s.subscriber, CUPTI_CB_DOMAIN_RESOURCE, id);
   if (s.config.has_part("no-calls")) return;
-  const bool launches_too = !s.config.has_part("launches-by-activity") && !s.config.has_part("no-launches");
   // Every call of the runtime comes by the driver, and looking at both would cost twice.
-  if (s.config.has_part("runtime-layer") || s.config.has_part("both-layers"))
-    enable_domain(s, CUPTI_CB_DOMAIN_RUNTIME_API, runtime_apis, launches_too);
-  if (!s.config.has_part("runtime-layer"))
-    enable_domain(s, CUPTI_CB_DOMAIN_DRIVER_API, driver_apis, launches_too);
+  if (s.config.has_part("runtime-layer"))
+    enable_domain(s, CUPTI_CB_DOMAIN_RUNTIME_API, runtime_apis);
+  else
+    enable_domain(s, CUPTI_CB_DOMAIN_DRIVER_API, driver_apis);
 }
 
 void CUPTIAPI on_callback(void* user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
   auto& s = *static_cast<Session*>(user);
-  if (!s.active() || data == nullptr || s.callbacks_are_empty) return;
+  if (!s.active() || data == nullptr) return;
   try {
     if (domain == CUPTI_CB_DOMAIN_RUNTIME_API || domain == CUPTI_CB_DOMAIN_DRIVER_API) {
       if (id >= kMostFunctions) return;

@@ -20,7 +20,7 @@ struct Config {
   bool hash_copies = false;                            // FULCRUM_TRACE_HASH
   bool managed = true;                                 // FULCRUM_TRACE_MANAGED
   // What a record adds to the thread that launches: FULCRUM_TRACE_RECORD_NS and _CALL_NS, calibrated.
-  double record_ns = 1300, call_ns = 900;
+  double record_ns = 900, call_ns = 500;
   // Words by which a measurement of the collector itself takes parts of it away: FULCRUM_TRACE_PARTS.
   std::string parts;
   bool has_part(std::string_view word) const;

@@ -55,7 +55,6 @@ std::string load_cupti(Cupti& cupti) {
   const int major = major_of(cupti.version);
   if (major != 12 && major != 13)
     return "CUPTI of version " + std::to_string(cupti.version) + " is not known";
-  cupti.frees_overhead_data = major >= 13;
   return {};
 }
 

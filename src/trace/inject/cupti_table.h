@@ -51,7 +51,6 @@ struct Cupti {
   FULCRUM_CUPTI_EXTRAS(FULCRUM_MEMBER)
 #undef FULCRUM_MEMBER
   std::uint32_t version = 0;
-  bool frees_overhead_data = false;  // OVERHEAD records carry memory that is ours to free: since 13
 };
 
 /// Finds the library and fills the table. An empty string, or why there is none.

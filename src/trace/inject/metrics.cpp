@@ -3,8 +3,8 @@
 //
 // The sets. Metrics whose group has a name in front ("TPC.TriageCompute.") are made to be sampled together; chips
 // without such groups take the plain names, fewer of which fit. What does not fit is left out, never the whole set.
-// CUPTI's own throughput of an SM is not here: reading it costs more than all others together, and the pipes that decide it
-// are few.
+// What no rule reads is left out too, since every metric costs time on the CPU; so is CUPTI's own throughput of an SM, which
+// costs as much as all others together: the pipes that decide it are few.
 #include "trace/inject/metrics.h"
 
 #include <algorithm>
@@ -20,14 +20,10 @@ constexpr Metric kHopper[] = {
     {&Counter::sm_throughput, "TPC.TriageCompute.sm__inst_executed_pipe_alu_realtime", RollUp::share},
     {&Counter::sm_throughput, "TPC.TriageCompute.sm__pipe_fp64_cycles_active_realtime", RollUp::share},
     {&Counter::tensor_active, "TPC.TriageCompute.sm__pipe_tensor_cycles_active_realtime", RollUp::share},
-    {&Counter::warps_active, "TPC.TriageCompute.tpc__warps_active_realtime", RollUp::share},
+    {&Counter::warps_active, "TPC.TriageCompute.tpc__warps_active_realtime", RollUp::share_of_one},
     {&Counter::instructions, "TPC.TriageCompute.sm__inst_executed_realtime", RollUp::a_cycle},
     {&Counter::dram_read, "FBSP.TriageCompute.dramc__read_throughput", RollUp::share},
     {&Counter::dram, "FBSP.TriageCompute.dramc__throughput", RollUp::share},
-    {&Counter::l2_hit, "LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime", RollUp::ratio},
-    {&Counter::l1_hit, "SM_B.TriageCompute.l1tex__t_sector_hit_rate", RollUp::ratio},
-    {&Counter::pcie_read, "PCI.TriageCompute.pcie__read_bytes", RollUp::sum},
-    {&Counter::pcie_write, "PCI.TriageCompute.pcie__write_bytes", RollUp::sum},
 };
 constexpr const char* kHopperChips[] = {"GH100"};
 
@@ -39,9 +35,6 @@ constexpr Metric kBlackwell[] = {
     {&Counter::instructions, "TPC.TriageCompute.sm__inst_executed_realtime", RollUp::a_cycle},
     {&Counter::dram_read, "FBSP.TriageCompute.dram__read_throughput", RollUp::share},
     {&Counter::dram, "FBSP.TriageCompute.dram__throughput", RollUp::share},
-    {&Counter::l2_hit, "LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime", RollUp::ratio},
-    {&Counter::pcie_read, "PCI.TriageCompute.pcie__read_bytes", RollUp::sum},
-    {&Counter::pcie_write, "PCI.TriageCompute.pcie__write_bytes", RollUp::sum},
 };
 constexpr const char* kBlackwellChips[] = {"GB100", "GB102"};
 
@@ -53,10 +46,6 @@ constexpr Metric kBlackwellUltra[] = {
     {&Counter::instructions, "TPC.TriageCompute.sm__inst_executed_realtime", RollUp::a_cycle},
     {&Counter::dram_read, "FBSP.TriageCompute.dram__read_throughput", RollUp::share},
     {&Counter::dram, "FBSP.TriageCompute.dram__throughput", RollUp::share},
-    {&Counter::l2_hit, "LTS.TriageCompute.lts__average_t_sector_hit_rate_realtime", RollUp::ratio},
-    {&Counter::l1_hit, "SM_B.TriageCompute.l1tex__t_sector_hit_rate", RollUp::ratio},
-    {&Counter::pcie_read, "PCI.TriageCompute.pcie__read_bytes", RollUp::sum},
-    {&Counter::pcie_write, "PCI.TriageCompute.pcie__write_bytes", RollUp::sum},
 };
 constexpr const char* kBlackwellUltraChips[] = {"GB110"};
 
@@ -68,9 +57,6 @@ constexpr Metric kAda[] = {
     {&Counter::instructions, "SM_A.TriageAC.sm__inst_executed_realtime", RollUp::a_cycle},
     {&Counter::dram_read, "FBSP.TriageAC.dramc__read_throughput", RollUp::share},
     {&Counter::dram, "FBSP.TriageAC.dramc__throughput", RollUp::share},
-    {&Counter::l2_hit, "LTS.TriageAC.lts__average_t_sector_hit_rate_realtime", RollUp::ratio},
-    {&Counter::pcie_read, "PCI.TriageAC.pcie__read_bytes", RollUp::sum},
-    {&Counter::pcie_write, "PCI.TriageAC.pcie__write_bytes", RollUp::sum},
 };
 constexpr const char* kAdaChips[] = {"AD102", "AD103", "AD104", "AD106", "AD107"};
 
@@ -82,9 +68,6 @@ constexpr Metric kAmpereGraphics[] = {
     {&Counter::instructions, "SM_A.TriageAC.sm__inst_executed_realtime", RollUp::a_cycle},
     {&Counter::dram_read, "FBSP.TriageAC.dramc__read_throughput", RollUp::share},
     {&Counter::dram, "FBSP.TriageAC.dramc__throughput", RollUp::share},
-    {&Counter::l2_hit, "LTS.TriageAC.lts__average_t_sector_hit_rate_realtime", RollUp::ratio},
-    {&Counter::pcie_read, "PCI.TriageAC.pcie__read_bytes", RollUp::sum},
-    {&Counter::pcie_write, "PCI.TriageAC.pcie__write_bytes", RollUp::sum},
 };
 constexpr const char* kAmpereGraphicsChips[] = {"GA102", "GA103", "GA104", "GA106", "GA107"};
 
@@ -97,8 +80,6 @@ constexpr Metric kAmpere[] = {
     {&Counter::instructions, "sm__inst_executed_realtime", RollUp::a_cycle},
     {&Counter::dram_read, "dramc__read_throughput", RollUp::share},
     {&Counter::dram, "dramc__throughput", RollUp::share},
-    {&Counter::pcie_read, "pcie__read_bytes", RollUp::sum},
-    {&Counter::pcie_write, "pcie__write_bytes", RollUp::sum},
 };
 constexpr const char* kAmpereChips[] = {"GA100"};
 
@@ -109,9 +90,6 @@ constexpr Metric kBlackwellGraphics[] = {
     {&Counter::instructions, "sm__inst_executed_realtime", RollUp::a_cycle},
     {&Counter::dram_read, "dram__read_throughput", RollUp::share},
     {&Counter::dram, "dram__throughput", RollUp::share},
-    {&Counter::l2_hit, "lts__average_t_sector_hit_rate_realtime", RollUp::ratio},
-    {&Counter::pcie_read, "pcie__read_bytes", RollUp::sum},
-    {&Counter::pcie_write, "pcie__write_bytes", RollUp::sum},
 };
 constexpr const char* kBlackwellGraphicsChips[] = {"GB202", "GB203", "GB205", "GB206", "GB207"};
 
@@ -149,26 +127,21 @@ constexpr Reason kReasons[] = {
 }  // namespace
 
 std::string full_name(const Metric& metric) {
-  const char* ending = "";
-  switch (metric.roll_up) {
-    case RollUp::share:
-      ending = ".avg.pct_of_peak_sustained_elapsed";
-      break;
-    case RollUp::ratio:
-      ending = ".pct";
-      break;
-    case RollUp::sum:
-      ending = ".sum";
-      break;
-    case RollUp::a_cycle:
-      ending = ".avg.per_cycle_elapsed";
-      break;
-  }
-  return std::string(metric.name) + ending;
+  const bool rate = metric.roll_up == RollUp::a_cycle;
+  return std::string(metric.name) + (rate ? ".avg.per_cycle_elapsed" : ".avg.pct_of_peak_sustained_elapsed");
 }
 
 float unit(const Metric& metric) {
-  return metric.roll_up == RollUp::share || metric.roll_up == RollUp::ratio ? 0.01F : 1.0F;
+  constexpr float kPercent = 0.01F;
+  switch (metric.roll_up) {
+    case RollUp::share:
+      return kPercent;
+    case RollUp::share_of_one:
+      return kPercent / 2;
+    case RollUp::a_cycle:
+      break;
+  }
+  return 1;
 }
 
 std::span<const MetricSet> metric_sets() { return kSets; }

@@ -15,10 +15,9 @@
 namespace fulcrum::trace::inject {
 
 enum class RollUp : unsigned char {
-  share,  // of the peak, over all units of the kind
-  ratio,  // of two counts
-  sum,
-  a_cycle,  // and unit
+  share,         // of the peak, over all units of the kind
+  share_of_one,  // counted over a pair of SMs, and given as a share of what one of them holds
+  a_cycle,       // and unit
 };
 
 struct Metric {

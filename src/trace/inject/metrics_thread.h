@@ -5,6 +5,8 @@
 // not waited for without limit, and is not there in a forked child.
 #pragma once
 
+#include <atomic>
+
 #include <pthread.h>
 #include <sys/types.h>
 
@@ -24,6 +26,8 @@ class MetricsThread {
   /// still running.
   bool stop(double seconds) noexcept;
   bool running_here() const noexcept;
+  /// In the thread: whether it is to end soon.
+  const std::atomic<bool>& asked_to_end() const noexcept { return asked_to_end_; }
 
  private:
   static void* enter(void*);
@@ -35,7 +39,7 @@ class MetricsThread {
   const char* name_ = "";
   int niceness_ = 0;
   pid_t process_ = 0;  // that the thread lives in; 0: none
-  bool asked_to_end_ = false;
+  std::atomic<bool> asked_to_end_{false};
 };
 
 }  // namespace fulcrum::trace::inject

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The thread that sets PM sampling up, reads samples and writes them. To decode a sample and turn its counts into values
-// takes 80 us or so on an H200: the interval is twice that, so that one core is half busy with it.
+// takes twice as long on an H200 as the interval between two. So a portion is read and the rest of the time passed over,
+// with pauses that keep the thread below half of one core: kernels are seen by many short looks, evenly spread.
 #include "trace/inject/pm_sampling.h"
 
 #if __has_include(<cupti_pmsampling.h>)
@@ -24,16 +25,16 @@
 namespace fulcrum::trace::inject {
 namespace {
 
-constexpr std::uint64_t kIntervalNs = 150'000;
-constexpr double kPauseSeconds = 0.05;
-constexpr int kMostPortions = 8;  // one after the other, before others have their turn
+constexpr std::uint64_t kIntervalNs = 50'000;
+// Between readings: as long as the last one took. The device has room for half a second.
+constexpr double kShortestPause = 0.02, kLongestPause = 0.15;
 constexpr std::uint32_t kMostDevices = 16;
 
 struct Sampled {
   std::unique_ptr<PmSession> session;
   PmClock clock;
   std::int64_t started_ns = 0;  // CLOCK_MONOTONIC
-  std::int64_t samples = 0, missed = 0;
+  std::int64_t samples = 0;
 };
 
 struct State {
@@ -123,11 +124,9 @@ void join_idle(std::vector<file::Counter>& counters) {
 }
 
 /// A portion. False: nothing more will come from this device.
-bool drain_portion(Sampled& sampled, const PmCupti& cupti, Writer& writer, bool& full) {
+bool drain(Sampled& sampled, const PmCupti& cupti, Writer& writer, const std::atomic<bool>* stop) {
   std::vector<file::Counter> counters;
-  const PmSession::Drained drained = sampled.session->drain(counters);
-  full = drained.full && drained.samples > 0;
-  sampled.missed += drained.missed ? 1 : 0;
+  const PmSession::Drained drained = sampled.session->drain(counters, stop);
   if (drained.last_stamp > 0)
     sampled.clock.update(static_cast<std::int64_t>(drained.last_stamp), instant(cupti), sampled.started_ns);
   for (file::Counter& counter : counters) {
@@ -145,21 +144,15 @@ bool drain_portion(Sampled& sampled, const PmCupti& cupti, Writer& writer, bool&
   return !drained.stuck && drained.failure.empty();
 }
 
-bool drain(Sampled& sampled, const PmCupti& cupti, Writer& writer) {
-  bool full = true;
-  for (int i = 0; full && i < kMostPortions; ++i)
-    if (!drain_portion(sampled, cupti, writer, full)) return false;
-  return true;
-}
-
 void finish(Sampled& sampled, const PmCupti& cupti, Writer& writer, bool more) {
   PmSession& session = *sampled.session;
   session.stop();
-  if (more) drain(sampled, cupti, writer);
+  if (more) drain(sampled, cupti, writer, nullptr);
+  if (more && sampled.samples == 0)
+    refuse(writer, "the program ended before the first sample: setting counters up takes half a second");
   const double samples = static_cast<double>(std::max<std::int64_t>(sampled.samples, 1));
   writer.property("counters_interval_ns", static_cast<double>(session.interval_ns()));
   writer.property("counters_samples", static_cast<double>(sampled.samples));
-  writer.property("counters_missed", static_cast<double>(sampled.missed));
   writer.property("counters_clock", sampled.clock.name());
   writer.property("counters_decode_ns_a_sample", session.decode_seconds() * 1e9 / samples);
   writer.property("counters_evaluate_ns_a_sample", session.evaluate_seconds() * 1e9 / samples);
@@ -171,20 +164,24 @@ void run() {
   Writer& writer = *our.writer.load();
   std::vector<Sampled> all;
   std::uint32_t seen = 0;
+  double pause = kShortestPause;
   while (true) {
     const std::uint32_t wanted = our.wanted & ~seen;
     for (std::uint32_t device = 0; device < kMostDevices; ++device)
       if (wanted >> device & 1U) add_device(all, our.cupti, device, writer);
     seen |= wanted;
-    if (!our.thread.wait(kPauseSeconds)) break;
+    if (!our.thread.wait(pause)) break;
+    const std::int64_t before_ns = now_ns(CLOCK_MONOTONIC);
     for (auto each = all.begin(); each != all.end();) {
-      if (drain(*each, our.cupti, writer)) {
+      if (drain(*each, our.cupti, writer, &our.thread.asked_to_end())) {
         ++each;
         continue;
       }
       finish(*each, our.cupti, writer, false);
       each = all.erase(each);
     }
+    pause = std::clamp(static_cast<double>(now_ns(CLOCK_MONOTONIC) - before_ns) * 1e-9, kShortestPause,
+                       kLongestPause);
   }
   for (Sampled& each : all) finish(each, our.cupti, writer, true);
 }

@@ -13,10 +13,11 @@
 namespace fulcrum::trace::inject {
 namespace {
 
-// Room for samples that the device has written and we have not read: at 14 KB a sample (an H200), 18,000 of them. It must
-// never be full: sampling cannot be started again after that. Portions are what fits into the caches of a core.
+// Room for samples that the device has written and we have not read: at 50 us and 14 to 20 KB a sample (an H200), more
+// than half a second. When it is full, sampling is over.
 constexpr std::size_t kDeviceBytes = std::size_t{256} << 20;
-constexpr std::uint32_t kPortion = 1024;
+// What is read at once. An H200 takes 100 us a sample, and a few for one that is passed over.
+constexpr std::uint32_t kPortion = 256;
 // Cycles a microsecond, for chips without a trigger by time: their system clock is near it.
 constexpr double kCyclesPerNs = 1.4;
 
@@ -194,7 +195,7 @@ bool PmSession::take(std::size_t sample, file::Counter& counter) {
   return true;
 }
 
-PmSession::Drained PmSession::drain(std::vector<file::Counter>& out) {
+PmSession::Drained PmSession::drain(std::vector<file::Counter>& out, const std::atomic<bool>* stop) {
   Drained drained;
   const double began = thread_seconds();
   auto decode = sized<CUpti_PmSampling_DecodeData_Params>(CUpti_PmSampling_DecodeData_Params_STRUCT_SIZE);
@@ -208,8 +209,6 @@ PmSession::Drained PmSession::drain(std::vector<file::Counter>& out) {
     drained.failure = why_refused(result, "cuptiPmSamplingDecodeData");
     return drained;
   }
-  drained.full = decode.decodeStopReason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL;
-  drained.missed = decode.overflow != 0;
   auto info = sized<CUpti_PmSampling_GetCounterDataInfo_Params>(
       CUpti_PmSampling_GetCounterDataInfo_Params_STRUCT_SIZE);
   info.pCounterDataImage = data_.data();
@@ -220,6 +219,7 @@ PmSession::Drained PmSession::drain(std::vector<file::Counter>& out) {
   }
   const double decoded = thread_seconds();
   for (std::size_t sample = 0; sample < info.numCompletedSamples; ++sample) {
+    if (stop && stop->load(std::memory_order_relaxed)) break;
     file::Counter counter;
     if (!take(sample, counter) || std::exchange(first_, false)) continue;
     drained.last_stamp = static_cast<std::uint64_t>(counter.end_ns);

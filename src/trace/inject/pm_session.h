@@ -8,6 +8,7 @@
 #include "trace/inject/metrics.h"
 #include "trace/inject/pm_cupti.h"
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -45,9 +46,7 @@ class PmMetrics {
 class PmSession {
  public:
   struct Drained {
-    bool stuck = false;   // the device has no room left
-    bool full = false;    // there may be more
-    bool missed = false;  // there were more, and they are lost
+    bool stuck = false;  // the device has no room left
     std::size_t samples = 0;
     std::uint64_t last_stamp = 0;
     std::string failure;  // sampling is at its end
@@ -58,8 +57,9 @@ class PmSession {
   /// Why not, or empty.
   std::string open(const MetricSet&, const std::string& chip);
   std::string start(std::uint64_t interval_ns);
-  /// The oldest samples since the last time. Stamps are CUPTI's; the caller knows what clock that is.
-  Drained drain(std::vector<file::Counter>&);
+  /// The oldest samples since the last time, a portion of them: CUPTI passes over all that are too many for it. Stamps are
+  /// CUPTI's; the caller knows what clock that is. `stop`: leave as soon as it is true.
+  Drained drain(std::vector<file::Counter>&, const std::atomic<bool>* stop = nullptr);
   void stop();
   void close();
 

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 #include "trace/inject/clock.h"
@@ -142,9 +141,7 @@ bool Recorder::stamps_are_good(std::uint64_t begin, std::uint64_t end) {
 
 void Recorder::parse(const CUpti_ActivityKernel9& launch) {
   if (!stamps_are_good(launch.start, launch.end)) return;
-  if (first_grid_ == 0) first_grid_ = launch.gridId, first_correlation_ = launch.correlationId;
-  last_grid_ = std::max(last_grid_, launch.gridId);
-  last_correlation_ = std::max(last_correlation_, std::int64_t{launch.correlationId});
+  count_grid(launch);
   const std::uint32_t shape_id = shape(launch);
   const std::uint32_t stream_id = stream(launch.contextId, launch.streamId, launch.deviceId);
   const auto duration = std::int64_t(launch.end - launch.start);
@@ -219,15 +216,12 @@ void Recorder::parse(const CUpti_ActivityAPI& call) {
   add(seen, pid_t(call.threadId));
 }
 
-void Recorder::parse(CUpti_ActivityOverhead3& overhead) {
+void Recorder::parse(const CUpti_ActivityOverhead3& overhead) {
   pid_t tid = 0;
   if (overhead.objectKind == CUPTI_ACTIVITY_OBJECT_THREAD) tid = pid_t(overhead.objectId.pt.threadId);
   overheads_.push_back({std::int64_t(overhead.start), std::int64_t(overhead.end), tid != 0 ? thread(tid) : 0,
                         writer_.text(overhead_name(std::uint32_t(overhead.overheadKind)))});
-  if (cupti_.frees_overhead_data) {
-    std::free(overhead.overheadData);
-    overhead.overheadData = nullptr;
-  }
+  // What overheadData points to stays: a few bytes for a rare record are better than a free of what may not be ours.
 }
 
 void Recorder::parse(const CUpti_ActivityJit2& jit) {

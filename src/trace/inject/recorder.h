@@ -31,6 +31,9 @@ class Recorder {
   /// Adds what came since the last call to the totals, times a weight: a window speaks for the time until the next.
   /// Writes the totals that changed; of several records of a total the last one counts.
   void write_totals(double weight);
+  /// A window has ended and the next begins. How many kernels were launched between them is seen from the first number
+  /// of the new one, and is the weight of the old one then; until it comes, and if it says nothing, `otherwise` is.
+  void begin_window(std::int64_t begin_ns, double otherwise);
   /// What was lost since the last call. `lost_calls` counts from the start.
   void write_drops(std::int64_t lost_calls);
 
@@ -66,6 +69,10 @@ class Recorder {
     std::int64_t min_ns = INT64_MAX, max_ns = 0;
     float histogram[40] = {};
   };
+  // The driver numbers the kernels of a context as they are launched, whether anybody looks or not.
+  struct Grids {
+    std::int64_t first = 0, last = 0, count = 0;
+  };
   struct Addresses {
     std::uint64_t from, to, hash;
   };
@@ -75,7 +82,7 @@ class Recorder {
   void parse_copy(const Record&, std::uint32_t runtime_correlation);
   void parse(const CUpti_ActivityMemset4&);
   void parse(const CUpti_ActivityAPI&);
-  void parse(CUpti_ActivityOverhead3&);
+  void parse(const CUpti_ActivityOverhead3&);
   void parse(const CUpti_ActivityJit2&);
   void parse(const CUpti_ActivityUnifiedMemoryCounter3&);
   void parse_record(CUpti_Activity&);
@@ -87,12 +94,12 @@ class Recorder {
   std::uint32_t stream(std::uint32_t context, std::uint32_t cupti_id, std::uint32_t device);
   void describe_stream(std::uint32_t context, std::uint32_t cupti_id, std::uint32_t flags);
   std::uint32_t thread(pid_t tid);
+  void count_grid(const CUpti_ActivityKernel9&);
   void remember(std::uint32_t correlation, const Addresses&);
   Addresses addresses(std::uint32_t correlation, std::uint32_t runtime_correlation) const;
 
   Writer& writer_;
   const Cupti& cupti_;
-  std::int64_t first_grid_ = 0, last_grid_ = 0, first_correlation_ = 0, last_correlation_ = 0;
   bool keep_ = true, layout_is_wrong_ = false;
   std::int64_t ops_ = 0, calls_ = 0, zero_stamps_ = 0, dropped_ = 0;
   std::int64_t written_dropped_ = 0, written_lost_calls_ = 0, written_zero_stamps_ = 0;
@@ -106,6 +113,10 @@ class Recorder {
   std::unordered_map<pid_t, std::uint32_t> threads_;
   std::unordered_map<std::uint64_t, Sum, Hash> sums_;  // since the last totals
   std::unordered_map<std::uint64_t, Whole, Hash> wholes_;
+  std::unordered_map<std::uint32_t, Grids> grids_;  // of the window, by context
+  bool window_waits_ = false;                       // sums_ are of the window before
+  std::int64_t next_begin_ns_ = 0;
+  double otherwise_ = 1;
   std::uint32_t shape_count_ = 0;
   // Where copies came from and went, by correlation: the younger half and the older half of what is remembered.
   std::unordered_map<std::uint32_t, Addresses> addresses_, older_addresses_;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "trace/inject/clock.h"
@@ -188,15 +189,33 @@ void Recorder::write() {
   write_all(writer_, file::Kind::fault, faults_);
 }
 
-void Recorder::write_totals(double weight) {
-  if (notes_ids) {
-    char text[160];
-    std::snprintf(text, sizeof text, "%lld grids %lld-%lld calls %lld-%lld weight %.4f", (long long)ops_,
-                  (long long)first_grid_, (long long)last_grid_, (long long)first_correlation_,
-                  (long long)last_correlation_, weight);
-    writer_.property("ids", text);
-    first_grid_ = 0;
+void Recorder::begin_window(std::int64_t begin_ns, double otherwise) {
+  if (window_waits_) write_totals(otherwise_);
+  window_waits_ = true;
+  next_begin_ns_ = begin_ns;
+  otherwise_ = otherwise;
+}
+
+void Recorder::count_grid(const CUpti_ActivityKernel9& launch) {
+  if (window_waits_ && std::int64_t(launch.start) >= next_begin_ns_) {
+    const Grids& before = grids_[launch.contextId];
+    // Nodes of graphs may be numbered otherwise: the numbers count where they were without gaps in the window.
+    const std::int64_t span = before.last - before.first + 1;
+    const bool are_dense = before.count > 0 && std::abs(span - before.count) * 50 <= before.count;
+    const double weight = double(launch.gridId - before.first) / double(std::max<std::int64_t>(span, 1));
+    if (are_dense && weight >= 1) otherwise_ = weight;
+    write_totals(otherwise_);
   }
+  Grids& grids = grids_[launch.contextId];
+  if (grids.count++ == 0) grids.first = grids.last = launch.gridId;
+  grids.first = std::min(grids.first, launch.gridId);
+  grids.last = std::max(grids.last, launch.gridId);
+}
+
+void Recorder::write_totals(double weight) {
+  if (window_waits_) weight = otherwise_;
+  window_waits_ = false;
+  grids_.clear();
   std::vector<file::Total> totals;
   totals.reserve(sums_.size());
   for (const auto& [key, sum] : sums_) {

@@ -147,7 +147,6 @@ void Session::start() noexcept {
 
   try {
     recorder_ = std::make_unique<Recorder>(writer, cupti);
-    recorder_->notes_ids = config.has_part("ids");
     Governor::Limits limits;
     limits.budget_share = config.budget_share;
     limits.full = config.full;
@@ -161,12 +160,8 @@ void Session::start() noexcept {
   std::uint8_t yes = 1;
   std::size_t size = sizeof yes;
   cupti.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &yes);
-  if (config.has_part("pinned"))
-    cupti.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED, &size, &yes);
-  if (config.has_part("large")) {
-    std::size_t bytes = std::size_t{32} << 20, size_of_bytes = sizeof bytes;
-    cupti.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, &size_of_bytes, &bytes);
-  }
+  // The GPU's stamps go to host memory at once: a launch costs less than with buffers on the device.
+  cupti.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED, &size, &yes);
   // Before any kind is on, or their stamps are of another clock.
   if (const CUptiResult result = cupti.cuptiActivityRegisterTimestampCallback(monotonic);
       result != CUPTI_SUCCESS) {
@@ -187,10 +182,9 @@ void Session::start() noexcept {
     if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && config.has_part("no-kernels")) continue;
     enable(kind);
   }
-  callbacks_are_empty = config.has_part("empty-callbacks");
   active_ = true;
   in_window_ = true;
-  first_begin_ns_ = span_begin_ns_ = now_ns();
+  first_begin_ns_ = span_begin_ns_ = window_begin_ns_ = now_ns();
   enable_callbacks(*this);
   install_endings();
   if (!start_thread(enter_writer, this) || !start_thread(enter_control, this)) {
@@ -204,9 +198,6 @@ void Session::set_window(bool on) noexcept {
   if (!on) in_window_ = false;
   for (const CUpti_ActivityKind kind : kInWindows)
     if (enabled_[kind]) on ? cupti.cuptiActivityEnable(kind) : cupti.cuptiActivityDisable(kind);
-  if (config.has_part("off-all"))
-    for (const CUpti_ActivityKind kind : kAlways)
-      if (enabled_[kind]) on ? cupti.cuptiActivityEnable(kind) : cupti.cuptiActivityDisable(kind);
   switch_callbacks(*this, on);
   if (on) in_window_ = true;
   ++toggles_;

@@ -46,7 +46,6 @@ class Session {
   Buffers buffers;
   CallRings rings;
   CUpti_SubscriberHandle subscriber = nullptr;
-  bool callbacks_are_empty = false;  // for a measurement of what CUPTI itself costs
   void enable_managed() noexcept;
 
  private:
@@ -61,6 +60,7 @@ class Session {
   void write_round() noexcept;
   void write_end() noexcept;
   double spent_ns() noexcept;
+  double weight_of_window(std::int64_t until_ns) noexcept;
   static void* enter_control(void*);
   static void* enter_writer(void*);
 
@@ -76,12 +76,14 @@ class Session {
   std::int64_t span_begin_ns_ = 0;  // since when records are kept; 0: they are not
   std::int64_t first_begin_ns_ = 0;
   bool has_windows_ = false;
-  std::int64_t window_launches_begin_ = 0, window_launches_ = 0, traced_launches_ = 0;
+  std::int64_t window_begin_ns_ = 0, window_end_ns_ = 0;
+  double window_begin_spent_ns_ = 0, window_spent_ns_ = 0;
   std::int64_t toggles_ = 0, toggle_ns_ = 0;
 
   // Between the threads.
-  std::atomic<bool> keep_{true}, fold_{false}, drain_{false}, stop_writer_{false};
-  std::atomic<double> fold_weight_{1};
+  std::atomic<bool> keep_{true}, totals_wanted_{false}, window_wanted_{false}, drain_{false};
+  std::atomic<double> weight_{1};
+  std::atomic<std::int64_t> next_begin_ns_{0};
   std::atomic<std::int64_t> seen_ops_{0}, seen_calls_{0}, lost_calls_{0};
   std::atomic<const char*> end_{nullptr};
   std::atomic<int> signal_{0};

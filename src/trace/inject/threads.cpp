@@ -6,6 +6,7 @@
 // its end, and then not for long.
 #include "trace/inject/session.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -67,10 +68,16 @@ void* Session::enter_writer(void* self) {
 
 double Session::spent_ns() noexcept {
   // Launches are known at once, kernels only when CUPTI hands them over; nodes of graphs only as the latter.
-  const std::int64_t launches =
-      traced_launches_ + (in_window_ ? rings.launches() - window_launches_begin_ : 0);
-  const std::int64_t ops = seen_ops_ > launches ? seen_ops_.load() : launches;
+  const std::int64_t ops = std::max(seen_ops_.load(), rings.launches());
   return double(ops) * config.record_ns + double(seen_calls_) * config.call_ns;
+}
+
+double Session::weight_of_window(std::int64_t until_ns) noexcept {
+  // By time: untraced, the program was faster by what tracing costs.
+  const double on_ns = double(window_end_ns_ - window_begin_ns_), off_ns = double(until_ns - window_end_ns_);
+  if (on_ns <= 0 || off_ns <= 0) return 1;
+  const double share = window_spent_ns_ < on_ns / 2 ? window_spent_ns_ / (on_ns - window_spent_ns_) : 1;
+  return 1 + off_ns / on_ns * (1 + share);
 }
 
 void Session::note_window(std::int64_t now) noexcept {
@@ -95,20 +102,18 @@ void Session::govern() noexcept {
     return;
   }
   if (is_tracing && !traces) {
-    const std::int64_t launches = rings.launches();
-    window_launches_ = launches - window_launches_begin_;
-    traced_launches_ += window_launches_;
     set_window(false);
+    window_end_ns_ = now;
+    window_spent_ns_ = spent_ns() - window_begin_spent_ns_;
     cupti.cuptiActivityFlushAll(0);
   } else if (!is_tracing && traces) {
     cupti.cuptiActivityFlushAll(0);
-    // The window that ended speaks for the time until now, in proportion to what was launched.
-    const std::int64_t launches = rings.launches();
-    const std::int64_t since = launches - window_launches_begin_;
-    fold_weight_ = window_launches_ > 0 ? double(since) / double(window_launches_) : 1.0;
-    fold_ = true;
+    weight_ = weight_of_window(now);
+    next_begin_ns_ = now;
+    window_wanted_ = true;
     buffers.wake();
-    window_launches_begin_ = launches;
+    window_begin_ns_ = now;
+    window_begin_spent_ns_ = spent_ns();
     set_window(true);
   }
   const bool records_were_kept = span_begin_ns_ != 0, are_kept = traces && keeps;
@@ -137,10 +142,9 @@ void Session::control_loop() noexcept {
     govern();
     if (in_window_ && now - totals_ns >= kTotalsNs) {
       // What came so far speaks for itself; the rest of the window may have to speak for more.
-      traced_launches_ += rings.launches() - window_launches_begin_;
-      window_launches_begin_ = rings.launches();
-      fold_weight_ = 1;
-      fold_ = true;
+      window_begin_ns_ = now;
+      window_begin_spent_ns_ = spent_ns();
+      totals_wanted_ = true;
       totals_ns = now;
     }
   }
@@ -151,11 +155,9 @@ void Session::control_loop() noexcept {
 
 void Session::write_end() noexcept {
   cupti.cuptiActivityFlushAll(0);
-  if (in_window_) window_launches_ = rings.launches() - window_launches_begin_;
   const bool was_in_window = in_window_.exchange(false);
   cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-  const std::int64_t since = rings.launches() - window_launches_begin_;
-  fold_weight_ = was_in_window || window_launches_ <= 0 ? 1.0 : double(since) / double(window_launches_);
+  weight_ = was_in_window ? 1 : weight_of_window(now_ns());
   active_ = false;
   drain_ = true;
   buffers.wake();
@@ -165,7 +167,6 @@ void Session::write_end() noexcept {
   if (config.counters) stop_counters();
   write_binaries(writer);
   if (toggles_ > 0) writer.property("toggle_ns", double(toggle_ns_) / double(toggles_));
-  writer.property("launches", double(rings.launches()));
   if (governor_->full_share() >= 0) writer.property("full_overhead_share", governor_->full_share());
   char end[32];
   const char* why = end_;
@@ -179,8 +180,8 @@ void Session::write_end() noexcept {
 }
 
 void Session::write_round() noexcept {
-  // In this order: a copy's addresses come by its call, and a fold means what was flushed before it was asked for.
-  const bool folds = fold_.load(std::memory_order_acquire);
+  // In this order: a copy's addresses come by its call, and a window ends behind what was flushed before.
+  const bool wants_totals = totals_wanted_, wants_window = window_wanted_;
   recorder_->keep(keep_);
   std::int64_t lost = 0;
   rings.each([&](ThreadCalls& thread) {
@@ -192,11 +193,15 @@ void Session::write_round() noexcept {
     buffers.recycle(buffer);
   }
   recorder_->write();
-  if (folds) {
-    fold_ = false;
-    recorder_->write_totals(fold_weight_);
-    recorder_->write_drops(lost);
+  if (wants_window) {
+    window_wanted_ = false;
+    recorder_->begin_window(next_begin_ns_, weight_);
   }
+  if (wants_totals) {
+    totals_wanted_ = false;
+    recorder_->write_totals(1);
+  }
+  recorder_->write_drops(lost);
   lost_calls_ = lost;
   seen_ops_ = recorder_->ops();
   seen_calls_ = recorder_->calls();
@@ -208,7 +213,7 @@ void Session::writer_loop() noexcept {
     try {
       write_round();
       if (drains) {
-        recorder_->write_totals(fold_weight_);
+        recorder_->write_totals(weight_);
         recorder_->write_drops(lost_calls_);
         if (writer.lost_chunks() > 0) {
           writer.append(file::Kind::drop, file::Drop{now_ns(), writer.lost_chunks(), 0,

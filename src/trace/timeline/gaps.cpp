@@ -102,7 +102,8 @@ class GapReader {
       const auto end = *at == last ? gap.end_ns : std::min(call.end_ns, gap.end_ns);
       const auto ns = end - std::max(call.begin_ns, gap.begin_ns);
       if (ns <= 0) continue;
-      const GapCause cause = cause_of(joined_.call(*at).kind);
+      GapCause cause = cause_of(joined_.call(*at).kind);
+      if (cause == GapCause::sync && behind_prefetch(list.begin(), at)) cause = GapCause::copy;
       const bool polling =
           joined_.call(*at).kind == CallKind::query;  // the gap may begin between two of them
       if ((call.begin_ns < gap.begin_ns || polling) && cause != GapCause::launch) drained = cause;
@@ -127,6 +128,15 @@ class GapReader {
     const auto most = std::max_element(weights.ns.begin(), weights.ns.end());
     gap.cause = only_launches ? GapCause::launch : GapCause(most - weights.ns.begin());
     if (gap.cause == GapCause::host) gap.call = -1;
+  }
+
+  /// Pages that move ahead of their use are no ops, but a wait behind the call waits for them.
+  bool behind_prefetch(std::vector<std::uint32_t>::const_iterator first,
+                       std::vector<std::uint32_t>::const_iterator at) const {
+    for (int back = 0; back < 2 && at != first; ++back) {
+      if (joined_.call(*--at).kind == CallKind::prefetch) return true;
+    }
+    return false;
   }
 
   std::int64_t loading(std::uint32_t thread, const Timeline::Gap& gap) const {

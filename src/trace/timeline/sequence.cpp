@@ -42,18 +42,21 @@ std::uint64_t token_of(const GpuTrace::Op& op, const std::vector<std::uint64_t>&
                          std::uint64_t(op.to) << 16 | std::uint64_t(log2_bytes));
 }
 
+/// The key with the largest value; 0 without any.
+std::uint32_t most_of(const std::map<std::uint32_t, std::int64_t>& values) {
+  const auto most = std::max_element(values.begin(), values.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == values.end() ? 0 : most->first;
+}
+
 /// The thread of a process that launches most.
-std::int64_t main_thread(const Joined& joined, std::uint32_t process) {
+std::uint32_t main_thread(const Joined& joined, std::uint32_t process) {
   std::map<std::uint32_t, std::int64_t> launches;
   for (const auto i : joined.ops) {
     const auto c = joined.call_of[i];
     if (c >= 0 && joined.process_of[i] == process) ++launches[joined.trace.calls[std::size_t(c)].thread];
   }
-  std::int64_t best = -1;
-  for (const auto& [thread, count] : launches) {
-    if (best < 0 || count > launches[std::uint32_t(best)]) best = thread;
-  }
-  return best;
+  return most_of(launches);
 }
 
 /// Launches of one process (of one thread of it; -1: of all) in the order in which the host made them: on the GPU, streams would mix them.
@@ -82,7 +85,9 @@ std::vector<Launch> launches_of(const Joined& joined, std::uint32_t process, std
   };
   std::stable_sort(ops.begin(), ops.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return issued(a) < issued(b); });
-  const auto stream = main_stream(joined, process);
+  std::map<std::uint32_t, std::int64_t> busy_ns;
+  for (const auto i : ops) busy_ns[joined.op(i).stream] += joined.end_ns[i] - joined.begin_ns[i] + 1;
+  const auto stream = most_of(busy_ns);
   std::vector<Launch> result;
   std::int64_t last_call = -1;
   for (const auto i : ops) {
@@ -194,25 +199,18 @@ const Candidate* best_of(const std::vector<Candidate>& candidates) {
 }  // namespace
 
 std::uint32_t main_process(const Joined& joined) {
-  std::map<std::uint32_t, std::int64_t> ns;
-  for (const auto i : joined.ops) ns[joined.process_of[i]] += joined.end_ns[i] - joined.begin_ns[i] + 1;
-  std::uint32_t best = 0;
-  for (const auto& [process, sum] : ns) {
-    if (sum > ns[best]) best = process;
-  }
-  return best;
+  std::map<std::uint32_t, std::int64_t> busy_ns;
+  for (const auto i : joined.ops) busy_ns[joined.process_of[i]] += joined.end_ns[i] - joined.begin_ns[i] + 1;
+  return most_of(busy_ns);
 }
 
 std::uint32_t main_stream(const Joined& joined, std::uint32_t process) {
-  std::uint32_t best = 0;
-  std::int64_t most_ns = -1;
-  for (std::uint32_t s = 0; s < joined.stream_ops.size(); ++s) {
-    if (joined.trace.streams[s].process != process) continue;
-    std::int64_t ns = 0;
-    for (const auto i : joined.stream_ops[s]) ns += joined.end_ns[i] - joined.begin_ns[i] + 1;
-    if (ns > most_ns) most_ns = ns, best = s;
+  std::map<std::uint32_t, std::int64_t> busy_ns;
+  for (const auto i : joined.ops) {
+    if (joined.process_of[i] == process)
+      busy_ns[joined.op(i).stream] += joined.end_ns[i] - joined.begin_ns[i] + 1;
   }
-  return best;
+  return most_of(busy_ns);
 }
 
 bool find_repeats(const Joined& joined, Timeline::Iterations& result) {

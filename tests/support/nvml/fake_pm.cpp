@@ -24,7 +24,7 @@ std::uint64_t interval_ns = 0, taken = 0;  // taken: stamp up to which samples w
 bool running = false, data_is_new = false;
 std::size_t in_data = 0, passes = 1;
 std::uint64_t first_in_data = 0;
-constexpr std::size_t kMostInData = 1024;
+constexpr std::size_t kMostInData = 256;
 
 int result_of(const char* name) { return refused == name ? refusal : 0; }
 
@@ -83,7 +83,7 @@ FULCRUM_FAKE CUptiResult cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_Get
   p->numOfPasses = passes;
   return CUPTI_SUCCESS;
 }
-/// Names decide values: DRAM 50 %, SMs 75 %, two instructions a cycle, hit rates that are no number, the rest 0.
+/// Names decide values: DRAM 50 %, SMs 75 %, two instructions a cycle, reading that is no number, the rest 0.
 FULCRUM_FAKE CUptiResult
 cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValues_Params* p) {
   for (std::size_t i = 0; i < p->numMetrics; ++i) {
@@ -92,7 +92,7 @@ cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValues_Par
     if (std::strstr(name, "dramc__throughput")) value = 50;
     if (std::strstr(name, "sm__cycles_active")) value = 75;
     if (std::strstr(name, "sm__inst_executed")) value = 2;
-    if (std::strstr(name, "hit_rate")) value = __builtin_nan("");
+    if (std::strstr(name, "dramc__read")) value = __builtin_nan("");
     p->pMetricValues[i] = value;
   }
   return CUPTI_SUCCESS;
@@ -132,7 +132,7 @@ FULCRUM_FAKE CUptiResult cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_P
   const std::uint64_t there = (realtime_ns() - taken) / interval_ns;
   in_data = there < kMostInData ? there : kMostInData;
   first_in_data = taken;
-  taken += in_data * interval_ns;
+  taken += there * interval_ns;  // what the image has no room for is passed over
   data_is_new = in_data == 0;
   p->overflow = 0;
   p->decodeStopReason = there <= kMostInData ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS
