@@ -148,6 +148,26 @@ TEST(Simulation, WhatTracingAddsToLaunchesIsNotCountedAsSaved) {
   EXPECT_NEAR(saved.seconds, saved.share * timeline.seconds, 1e-15);
 }
 
+TEST(Simulation, WhatTracingAddsToAGraphIsNotPartOfTheRun) {
+  // Launching 100 nodes takes 5.5 us, but 116 us when each gets a record.
+  const std::vector<TraceNode> nodes(100, {"node", 8, 256, 1'000});
+  const auto trace_of = [&](std::int64_t call_ns) {
+    TraceBuilder t({.graph_call = call_ns, .graph_latency = call_ns + 500, .graph_node_gap = 50});
+    t.stream();
+    for (int i = 0; i < 30; ++i) t.graph_launch(nodes).stream_sync();
+    return t.trace();
+  };
+  const GpuTrace quick = trace_of(5'500), slow = trace_of(116'000);
+  const Timeline a = trace::timeline(quick), b = trace::timeline(slow);
+  EXPECT_NEAR(b.seconds, a.seconds, 0.06 * a.seconds);
+  EXPECT_NEAR(b.iterations.median_seconds, a.iterations.median_seconds, 0.06 * a.iterations.median_seconds);
+  EXPECT_GT(b.busy_share(), 0.85);
+  EXPECT_FALSE(b.notes.empty());
+  Change change;
+  for (const auto call : calls_of(slow, CallKind::stream_sync)) change.no_wait.insert(call);
+  EXPECT_NEAR(trace::what_if(slow, b)(change).share, trace::what_if(quick, a)(change).share, 0.05);
+}
+
 TEST(Simulation, ACallThatIsGoneTakesItsWaitWithIt) {
   TraceBuilder t;
   for (int i = 0; i < 4; ++i) t.launch("k", 132, 256, 100'000).free().alloc(1 << 20);

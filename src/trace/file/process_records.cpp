@@ -28,8 +28,10 @@ double figure(float value, double otherwise) {
 
 bool ProcessReader::relative(std::int64_t stamp, std::int64_t& instant) const {
   if (stamp <= 0 || stamp >= kLatestStamp) return false;
-  instant = stamp - base_ns_;
-  return instant > -kFarthest && instant < kFarthest;
+  const std::int64_t since = stamp - base_ns_;
+  if (since <= -kFarthest || since >= kFarthest) return false;
+  instant = since;
+  return true;
 }
 
 bool ProcessReader::span(std::int64_t begin, std::int64_t end, std::int64_t& begin_ns, std::int64_t& end_ns) {

@@ -78,6 +78,7 @@ class Session {
   bool has_windows_ = false;
   std::int64_t window_begin_ns_ = 0, window_end_ns_ = 0;
   double window_begin_spent_ns_ = 0, window_spent_ns_ = 0;
+  std::uint32_t window_begin_calls_ = 0, window_end_calls_ = 0;
   std::int64_t toggles_ = 0, toggle_ns_ = 0;
 
   // Between the threads.
@@ -101,6 +102,8 @@ void enable_callbacks(Session&) noexcept;
 void CUPTIAPI on_callback(void* user, CUpti_CallbackDomain, CUpti_CallbackId, const void* data);
 /// At the begin and the end of a window. What events were recorded before it was not seen.
 void switch_callbacks(Session&, bool on) noexcept;
+/// How many calls of CUDA the program has made, traced or not; 0: not known. Only its growth means something.
+std::uint32_t calls_so_far(Session&) noexcept;
 // binaries.cpp
 void write_binaries(Writer&) noexcept;
 void write_command(Writer&) noexcept;

@@ -73,6 +73,9 @@ double Session::spent_ns() noexcept {
 }
 
 double Session::weight_of_window(std::int64_t until_ns) noexcept {
+  const std::uint32_t calls = window_end_calls_ != 0 ? calls_so_far(*this) : 0;
+  if (calls > window_end_calls_ && window_end_calls_ > window_begin_calls_)
+    return double(calls - window_begin_calls_) / double(window_end_calls_ - window_begin_calls_);
   // By time: untraced, the program was faster by what tracing costs.
   const double on_ns = double(window_end_ns_ - window_begin_ns_), off_ns = double(until_ns - window_end_ns_);
   if (on_ns <= 0 || off_ns <= 0) return 1;
@@ -104,6 +107,7 @@ void Session::govern() noexcept {
   if (is_tracing && !traces) {
     set_window(false);
     window_end_ns_ = now;
+    window_end_calls_ = calls_so_far(*this);
     window_spent_ns_ = spent_ns() - window_begin_spent_ns_;
     cupti.cuptiActivityFlushAll(0);
   } else if (!is_tracing && traces) {
@@ -113,6 +117,7 @@ void Session::govern() noexcept {
     window_wanted_ = true;
     buffers.wake();
     window_begin_ns_ = now;
+    window_begin_calls_ = calls_so_far(*this);
     window_begin_spent_ns_ = spent_ns();
     set_window(true);
   }
@@ -143,6 +148,7 @@ void Session::control_loop() noexcept {
     if (in_window_ && now - totals_ns >= kTotalsNs) {
       // What came so far speaks for itself; the rest of the window may have to speak for more.
       window_begin_ns_ = now;
+      window_begin_calls_ = calls_so_far(*this);
       window_begin_spent_ns_ = spent_ns();
       totals_wanted_ = true;
       totals_ns = now;

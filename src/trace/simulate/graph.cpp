@@ -30,6 +30,20 @@ std::int64_t gap_of_nodes(const Joined& joined, const Scale& scale) {
   return gaps.size() < 5 ? scale.back_to_back_ns / 8 : std::int64_t(quantile(gaps, 0.5));
 }
 
+/// What tracing adds to calls that launch: at most half of a call, whatever was calibrated; nearly all of it where a
+/// graph's nodes get a record each.
+std::vector<std::int64_t> tracing_of_calls(const Joined& joined, const Timeline& timeline,
+                                           const std::vector<std::int64_t>& own_ns) {
+  const auto a_launch_ns = std::int64_t(timeline.tracing_per_launch.seconds * 1e9);
+  std::vector<std::int64_t> result(own_ns.size(), 0);
+  for (const auto c : joined.calls) {
+    if (joined.caused_by(c).empty()) continue;
+    result[c] =
+        std::max(std::min(a_launch_ns, own_ns[c] / 2), std::min(tracing_of_graph_ns(joined, c), own_ns[c]));
+  }
+  return result;
+}
+
 /// Places of nodes by kind and number.
 struct Places {
   std::vector<std::uint32_t> begins, ends, ops;
@@ -62,6 +76,7 @@ Graph::Graph(const Joined& joined, const Timeline& timeline)
   links.reserve(3 * joined.ops.size() + 3 * joined.calls.size());
   link_host(joined, scale, issue, times, links, own_ns, trims);
   link_ops(joined, scale, issue, times, links);
+  tracing_ns = tracing_of_calls(joined, timeline, own_ns);
   node_gap_ns = gap_of_nodes(joined, scale);
   usual_lag_ns = scale.unit_ns;
 

@@ -52,14 +52,14 @@ struct Graph {
   std::vector<std::uint32_t> outer;                   // call -> outermost call
   std::vector<std::uint32_t> first_op, ops_of_calls;  // as in Joined
   std::size_t windows = 0, ops = 0;                   // ops: of the trace
+  std::vector<std::int64_t> tracing_ns;               // of calls: what tracing added to their own time
   std::int64_t node_gap_ns = 0;                       // between two nodes of a graph
   std::int64_t usual_lag_ns = 0;    // of launches and of returns with nothing special about them
   std::vector<std::int64_t> trims;  // of syncs: the pool_free whose memory they gave back; -1
 };
 
-/// Simulated length of the steady part, summed over windows, with a change applied. `tracing_ns`: what tracing added to
-/// a call that launches, to be taken off.
-double simulate(const Graph&, const Change&, std::int64_t tracing_ns = 0);
+/// Simulated length of the steady part, summed over windows, with a change applied; with or without what tracing added.
+double simulate(const Graph&, const Change&, bool untraced = false);
 /// The same as it was observed.
 double observed_seconds(const Graph&);
 

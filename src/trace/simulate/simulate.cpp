@@ -28,10 +28,10 @@ struct Changed {
   std::vector<std::uint8_t> ops, calls;
   std::unordered_map<std::uint32_t, std::int64_t> own, before;  // by outermost call
   const Change& change;
-  std::int64_t tracing_ns;
+  bool untraced;
 
-  Changed(const Graph& graph, const Change& c, std::int64_t tracing)
-      : ops(graph.ops, 0), calls(graph.outer.size(), 0), change(c), tracing_ns(tracing) {
+  Changed(const Graph& graph, const Change& c, bool without_tracing)
+      : ops(graph.ops, 0), calls(graph.outer.size(), 0), change(c), untraced(without_tracing) {
     const auto mark_op = [&](std::uint32_t i, Flag flag) {
       if (i < ops.size()) ops[i] |= flag;
     };
@@ -57,9 +57,7 @@ struct Changed {
   std::int64_t own_ns(const Graph& graph, std::uint32_t call) const {
     if (calls[call] & kGone) return 0;
     if (calls[call] & kNewOwn) return own.at(call);
-    const bool launches = graph.first_op[call + 1] > graph.first_op[call];
-    // What tracing adds is at most half of a call, whatever was calibrated.
-    return graph.own_ns[call] - (launches ? std::min(tracing_ns, graph.own_ns[call] / 2) : 0);
+    return graph.own_ns[call] - (untraced ? graph.tracing_ns[call] : 0);
   }
   /// By how much a call has become shorter.
   std::int64_t shorter_ns(const Graph& graph, std::uint32_t call) const {
@@ -85,10 +83,10 @@ struct Changed {
 
 class Pass {
  public:
-  Pass(const Graph& graph, const Change& change, std::int64_t tracing_ns)
+  Pass(const Graph& graph, const Change& change, bool untraced)
       : graph_(graph),
         change_(change),
-        changed_(graph, change, tracing_ns),
+        changed_(graph, change, untraced),
         end_(graph.nodes.size()),
         tail_(graph.nodes.size(), kLongAgo) {}
 
@@ -196,8 +194,8 @@ class Pass {
 
 }  // namespace
 
-double simulate(const Graph& graph, const Change& change, std::int64_t tracing_ns) {
-  return Pass(graph, change, tracing_ns).run();
+double simulate(const Graph& graph, const Change& change, bool untraced) {
+  return Pass(graph, change, untraced).run();
 }
 
 double observed_seconds(const Graph& graph) {

@@ -11,18 +11,32 @@
 
 namespace fulcrum::trace {
 
+namespace {
+
+/// What the timeline has beside its ops: the ends of its spans, less what was loaded once among them.
+double beside_ops(const Joined& joined, const Timeline& timeline, const Graph& graph) {
+  double seconds =
+      seconds_of(clipped(joined.windows, timeline.begin_ns, timeline.end_ns)) - observed_seconds(graph);
+  for (const auto& gap : timeline.gaps) {
+    const bool inside = gap.begin_ns >= timeline.begin_ns && gap.end_ns <= timeline.end_ns;
+    if (inside && !gap.steady) seconds -= double(gap.end_ns - gap.begin_ns) * 1e-9;
+  }
+  return seconds;
+}
+
+}  // namespace
+
 WhatIf what_if(const GpuTrace& trace, const Timeline& timeline) {
   if (!timeline.simulated) return {};
-  const auto graph = std::make_shared<const Graph>(Joined(trace), timeline);
-  const auto tracing_ns = std::int64_t(timeline.tracing_per_launch.seconds * 1e9);
-  const double unchanged = simulate(*graph, Change{}, tracing_ns), seconds = timeline.seconds;
-  // The timeline is longer than its ops by what lies at its ends, and shorter by one-off work among them.
-  const double untraced = unchanged + seconds - observed_seconds(*graph);
-  return [graph, tracing_ns, unchanged, seconds, untraced](const Change& change) {
-    const double saved = unchanged - simulate(*graph, change, tracing_ns);
-    if (!tracing_ns) return Saved{saved, seconds > 0 ? saved / seconds : 0};
+  const Joined joined(trace);
+  const auto graph = std::make_shared<const Graph>(joined, timeline);
+  const double unchanged = simulate(*graph, Change{}, true), seconds = timeline.seconds;
+  const bool traced = simulate(*graph, Change{}) != unchanged;
+  const double untraced = traced ? unchanged + beside_ops(joined, timeline, *graph) : seconds;
+  return [graph, unchanged, seconds, traced, untraced](const Change& change) {
+    const double saved = unchanged - simulate(*graph, change, true);
     const double share = untraced > 0 ? saved / untraced : 0;
-    return Saved{share * seconds, share};
+    return Saved{traced ? share * seconds : saved, share};
   };
 }
 

@@ -128,6 +128,15 @@ double quantile(std::vector<double>& values, double q) {
   return *at;
 }
 
+std::int64_t tracing_of_graph_ns(const Joined& joined, std::uint32_t c) {
+  // Untraced, launching a graph takes a few microseconds whatever its size.
+  constexpr std::int64_t kCallNs = 6000, kNodeNs = 50, kMostNodeNs = 2000;
+  if (joined.call(c).kind != CallKind::graph_launch) return 0;
+  const auto nodes = std::int64_t(joined.caused_by(c).size());
+  const auto length = joined.trace.calls[c].end_ns - joined.trace.calls[c].begin_ns;
+  return std::clamp<std::int64_t>(length - kCallNs - kNodeNs * nodes, 0, kMostNodeNs * nodes);
+}
+
 void observe_costs(const Joined& joined, const Costs& known, Timeline& result) {
   Observations seen;
   look_at_ops(joined, seen);

@@ -65,6 +65,18 @@ class GapReader {
     }
   }
 
+  /// Takes out of a gap what tracing took of it; returns how much.
+  std::int64_t shorten(Timeline::Gap& gap) const {
+    const auto c = joined_.call_of[gap.after];
+    if (c < 0) return 0;
+    const GpuTrace::Call& call = joined_.trace.calls[std::size_t(c)];
+    const auto inside = std::min(call.end_ns, gap.end_ns) - std::max(call.begin_ns, gap.begin_ns);
+    const auto ns = std::min(inside, tracing_of_graph_ns(joined_, std::uint32_t(c)));
+    if (ns <= 0) return 0;
+    gap.begin_ns += std::min(ns, gap.end_ns - gap.begin_ns - 1);
+    return ns;
+  }
+
   void explain(Timeline::Gap& gap) const {
     const auto c = joined_.call_of[gap.after];
     if (c < 0) return;
@@ -153,7 +165,7 @@ class GapReader {
 
 }  // namespace
 
-void find_gaps(const Joined& joined, Timeline& result) {
+std::int64_t find_gaps(const Joined& joined, Timeline& result) {
   const GapReader reader(joined, result);
   struct Busy {
     std::int64_t until = 0;
@@ -161,6 +173,7 @@ void find_gaps(const Joined& joined, Timeline& result) {
     std::int32_t window = -1;
   };
   std::map<int, Busy> devices;
+  std::int64_t tracing_in_gaps_ns = 0;
   for (const auto i : joined.ops) {
     Busy& busy = devices[joined.device_of[i]];
     const bool same_window = busy.window == joined.window_of[i];
@@ -172,6 +185,8 @@ void find_gaps(const Joined& joined, Timeline& result) {
                         .after = i};
       gap.steady = gap.begin_ns >= result.begin_ns && gap.end_ns <= result.end_ns;
       reader.explain(gap);
+      const auto tracing_ns = reader.shorten(gap);
+      if (gap.steady && gap.device == joined.device_of[joined.ops.front()]) tracing_in_gaps_ns += tracing_ns;
       result.gaps.push_back(std::move(gap));
     }
     if (!same_window || joined.end_ns[i] >= busy.until) {
@@ -180,6 +195,7 @@ void find_gaps(const Joined& joined, Timeline& result) {
   }
   std::stable_sort(result.gaps.begin(), result.gaps.end(),
                    [](const auto& a, const auto& b) { return a.begin_ns < b.begin_ns; });
+  return tracing_in_gaps_ns;
 }
 
 }  // namespace fulcrum::trace

@@ -60,6 +60,19 @@ void leave_out_loading(Timeline& result) {
   }
 }
 
+/// Time that only tracing took is not part of the run.
+void leave_out_tracing(std::int64_t ns, Timeline& result) {
+  if (ns <= 0 || result.seconds <= 0) return;
+  const double share = double(ns) * 1e-9 / result.seconds;
+  result.seconds *= 1 - share;
+  auto& steps = result.iterations;
+  for (double* seconds : {&steps.median_seconds, &steps.low_seconds, &steps.high_seconds})
+    *seconds *= 1 - share;
+  if (share < 0.01) return;
+  result.notes.push_back(fmt::format(
+      "tracing the nodes of graphs kept the GPU waiting {:.0f} % of the time: left out", 100 * share));
+}
+
 void add_notes(const Joined& joined, Timeline& result) {
   if (joined.partial) {
     result.notes.push_back(
@@ -86,7 +99,7 @@ Timeline timeline(const GpuTrace& trace, const Costs& costs) {
   const auto spans = clipped(joined.windows, result.begin_ns, result.end_ns);
   result.seconds = seconds_of(spans);
   measure_devices(joined, spans, result);
-  find_gaps(joined, result);
+  leave_out_tracing(find_gaps(joined, result), result);
   leave_out_loading(result);
   name_functions(joined, result);
   group_kernels(joined, result);

@@ -6,6 +6,7 @@
 // drops, zero, hang, late, version=N.
 #include "support/cupti/fake_cupti.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -47,9 +48,9 @@ CUpti_BuffersCallbackCompleteFunc complete = nullptr;
 CUpti_TimestampCallbackFunc stamp = nullptr;
 bool kinds[128] = {};
 bool callbacks[8][1024] = {};
-std::uint32_t correlation = 0;
+std::atomic<std::uint32_t> correlation{0};
 std::size_t dropped = 0;
-std::uint64_t launches = 0;
+std::uint64_t launches = 0, launched = 0;
 
 std::uint8_t* buffer = nullptr;
 std::size_t buffer_bytes = 0, used = 0;
@@ -116,6 +117,7 @@ constexpr Named kNames[] = {
     {CUPTI_CB_DOMAIN_RUNTIME_API, 147, "cudaStreamWaitEvent_v3020"},
     {CUPTI_CB_DOMAIN_RUNTIME_API, 131, "cudaStreamSynchronize_v3020"},
     {CUPTI_CB_DOMAIN_RUNTIME_API, 10, "cudaGetLastError_v3020"},
+    {CUPTI_CB_DOMAIN_DRIVER_API, 2, "cuDriverGetVersion"},
     {CUPTI_CB_DOMAIN_DRIVER_API, 307, "cuLaunchKernel"},
     {CUPTI_CB_DOMAIN_DRIVER_API, 243, "cuMemAlloc_v2"},
     {CUPTI_CB_DOMAIN_DRIVER_API, 277, "cuMemcpyHtoDAsync_v2"},
@@ -293,7 +295,7 @@ void fake_launch(const char* name, std::uint32_t grid, std::uint32_t block) {
     kernel.blockY = kernel.blockZ = 1;
     kernel.registersPerThread = 64;
     kernel.correlationId = number;
-    kernel.gridId = number;
+    kernel.gridId = std::int64_t(++launched);
     kernel.name = name;
     if (asked("drops") && number % 100 == 0) {
       const Lock lock;
@@ -346,6 +348,11 @@ void fake_stream_wait(std::uint64_t event, std::uint64_t stream) {
 void fake_stream_sync(std::uint64_t stream) {
   const std::uint64_t parameters[8] = {stream};
   both(131, parameters, 126, parameters, ++correlation, [] {});
+}
+
+void fake_driver_version() {
+  const std::uint64_t parameters[8] = {};
+  api(CUPTI_CB_DOMAIN_DRIVER_API, 2, parameters, ++correlation, [] {});
 }
 
 int fake_foreign_calls() { return foreign_calls; }
