@@ -122,6 +122,8 @@ Repeats repeated_uploads(const Facts& facts, const Joined& joined) {
     std::int64_t bytes = 0, op = -1;
   };
   std::map<std::pair<std::uint32_t, std::uint64_t>, Last> places;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::int64_t>
+      downloaded;  // the last op that wrote to the host there
   Repeats hashed, guessed;
   hashed.hashed = true;
   std::vector<double> shares;  // that the host left as they were, of guessed ones
@@ -137,14 +139,14 @@ Repeats repeated_uploads(const Facts& facts, const Joined& joined) {
     if (op.copy != CopyKind::h2d || op.graph != 0 || op.from_address == 0) {
       // A memset or a copy on the device writes there; a download changes what uploads from there bring.
       places.erase({process, op.to_address});
-      if (op.copy == CopyKind::d2h) {
-        std::erase_if(places, [&](const auto& place) { return place.second.from == op.to_address; });
-      }
+      if (op.copy == CopyKind::d2h) downloaded[{process, op.to_address}] = std::int64_t(i);
       continue;
     }
     hashed.addresses_seen = guessed.addresses_seen = true;
     Last& last = places[{process, op.to_address}];
-    const bool same_place = last.op >= 0 && last.from == op.from_address && last.bytes == op.bytes;
+    const auto changed = downloaded.find({process, op.from_address});
+    const bool same_place = last.op >= 0 && last.from == op.from_address && last.bytes == op.bytes &&
+                            (changed == downloaded.end() || changed->second < last.op);
     if (is_steady(facts, op.begin_ns) && last.op >= 0 && batched.count(i) == 0) {
       if (op.content_hash != 0 && last.hash != 0) {
         if (last.hash == op.content_hash && last.bytes == op.bytes) add(hashed, i, op);

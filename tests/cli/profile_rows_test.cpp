@@ -207,6 +207,22 @@ TEST(ProfileRows, SayWhatShowsThatTheyRunInParallel) {
   EXPECT_EQ(find(rows, "alone")->parallel, "");
 }
 
+TEST(ProfileRows, OfThreadsThatWaitForEachOtherAreNoParallelCode) {
+  ProfileBuilder builder;
+  builder.on_cpu(0, "main;work", 100, 0)
+      .blocked(0, "main;join", 1, 1)
+      .on_cpu(1, "gomp_thread_start;spins", 100, 1);
+  CpuProfile profile = builder.take();
+  for (Frame& frame : profile.frames) {
+    if (frame.function == "spins" || frame.function == "gomp_thread_start") frame.module = "libgomp.so.1.0.0";
+  }
+  const auto rows = rows_of(profile);
+  const CodeRow* spins = find(rows, "spins");
+  ASSERT_NE(spins, nullptr);
+  EXPECT_EQ(spins->parallel, "");
+  EXPECT_NEAR(spins->locks, 1, 1e-9);
+}
+
 TEST(ProfileSubject, CodeThatRunsInParallelMayBeOffloaded) {
   ProfileBuilder builder;
   builder.on_cpu(0, "main;GOMP_parallel;stencil._omp_fn.0", 900, 0).on_cpu(0, "main;other", 100, 9);

@@ -176,6 +176,16 @@ TEST(RedundantCopy, KeepsSilentAboutWhatWasOverwritten) {
   EXPECT_TRUE(Traced(t.trace()).findings("redundant_copy").empty());
 }
 
+TEST(RedundantCopy, KeepsSilentAboutWhatCameFromTheDevice) {
+  TraceBuilder t;
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    t.addresses(0x1000, 0x2000).copy_h2d(16 * kMegabyte);
+    t.launch("step(float*)", kFullGrid, 256, 100'000);
+    t.addresses(0x2000, 0x1000).copy_d2h(kMegabyte);
+  }
+  EXPECT_TRUE(Traced(t.trace()).findings("redundant_copy").empty());
+}
+
 TEST(RedundantCopy, OwnsPageableOnes) {
   const Traced traced(table_again(0, true, false, MemoryKind::pageable));
   EXPECT_EQ(traced.findings("redundant_copy").size(), 1u);

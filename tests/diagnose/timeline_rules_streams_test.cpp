@@ -69,8 +69,9 @@ TEST(ManagedFaults, FindsKernelsThatStandStill) {
   const Traced traced(faulting(300'000), {.from = "test", .pinned_bytes_per_second = 55e9});
   const auto findings = traced.findings("managed_faults");
   ASSERT_EQ(findings.size(), 1u);
-  // At the low end the 2 MiB still move, in 38 us, and half of the rest goes.
-  expect_saved(findings[0], (300 - 38.1) / 2, 300, 401);
+  // At the low end the 2 MiB still move, in 38 us, and half of the rest goes; at the high end a quarter more of what
+  // stays.
+  expect_saved(findings[0], (300 - 38.1) / 2, 300 + 0.25 * 101, 401);
 }
 
 TEST(ManagedFaults, KeepsSilentAboutAFew) {

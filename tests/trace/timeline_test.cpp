@@ -251,6 +251,19 @@ TEST(Timeline, KernelsBeforeTheirLaunchAreClampedAndCounted) {
   EXPECT_FALSE(line.notes.empty());
 }
 
+TEST(Timeline, CallsThatShareANumberAreJoinedInTheirOrder) {
+  const GpuTrace trace = pytorch_like_step();
+  GpuTrace same = trace;
+  const auto from = same.calls[same.calls.size() / 2].correlation;
+  for (auto& op : same.ops) op.correlation = std::min(op.correlation, from);
+  for (auto& call : same.calls) call.correlation = std::min(call.correlation, from);
+  const Timeline a = timeline(trace), b = timeline(same);
+  EXPECT_EQ(a.model_error, b.model_error);
+  EXPECT_TRUE(b.simulated) << b.why_not;
+  ASSERT_EQ(a.gaps.size(), b.gaps.size());
+  for (std::size_t i = 0; i < a.gaps.size(); ++i) EXPECT_EQ(a.gaps[i].cause, b.gaps[i].cause) << i;
+}
+
 TEST(Timeline, StampsThatAreZeroAreUnknownAndNotTheBeginning) {
   TraceBuilder t;
   t.host_work(1'000'000'000);

@@ -31,9 +31,11 @@ constexpr std::array<std::string_view, 13> kAllocation = {
 constexpr std::array<std::string_view, 18> kSystem = {
     "read",  "write",  "*_read",  "*_write", "pread*", "pwrite*", "open*", "close",     "send*",
     "recv*", "fread*", "fwrite*", "poll",    "select", "epoll_*", "ioctl", "nanosleep", "*syscall*"};
-constexpr std::array<std::string_view, 9> kSystemModules = {"libc.so*",  "libm.so*", "libstdc++*",
-                                                            "ld-linux*", "*vdso*",   "libpthread*",
-                                                            "libgcc_s*", "libgomp*", "[kernel*"};
+constexpr std::array<std::string_view, 11> kSystemModules = {
+    "libc.so*",  "libm.so*", "libstdc++*", "ld-linux*", "*vdso*",  "libpthread*",
+    "libgcc_s*", "libgomp*", "libomp*",    "libiomp*",  "[kernel*"};
+/// Time inside these is threads that wait for each other.
+constexpr std::array<std::string_view, 3> kThreadModules = {"libgomp*", "libomp*", "libiomp*"};
 
 /// What is done around an op and not by it: making an index is no search.
 constexpr std::array<std::string_view, 10> kNotTheOp = {
@@ -105,7 +107,8 @@ std::string op_of_name(const std::string& name) {
 struct FrameFacts {
   std::string op;
   bool around_op = false;  // named like an op, and like what is done before or after it
-  bool of_system = false, lock = false, allocation = false, system_call = false, parallel = false;
+  bool of_system = false, lock = false, allocation = false, system_call = false, parallel = false,
+       of_threads = false;
 };
 
 /// Sums of one row while samples come in.
@@ -150,6 +153,7 @@ class Attribution {
     facts.allocation = matches(last, kAllocation);
     facts.system_call = facts.of_system && matches(last, kSystem);
     facts.parallel = matches(last, kParallel);
+    facts.of_threads = matches(frame.module, kThreadModules);
     return facts;
   }
 
@@ -222,9 +226,12 @@ class Attribution {
       allocation = allocation || facts.allocation;
       system = system || facts.system_call;
     }
+    const bool waits = owner.frame < frames.size() && facts_[frames[owner.frame]].of_threads;
+    lock = lock || waits;
     // Its own name, or who called it.
-    const bool parallel = std::any_of(frames.begin() + static_cast<std::ptrdiff_t>(below), frames.end(),
-                                      [this](std::uint32_t frame) { return facts_[frame].parallel; });
+    const bool parallel =
+        !waits && std::any_of(frames.begin() + static_cast<std::ptrdiff_t>(below), frames.end(),
+                              [this](std::uint32_t frame) { return facts_[frame].parallel; });
     sums.parallel += parallel ? seconds : 0;
     sums.locks += lock ? seconds : 0;
     sums.allocation += allocation ? seconds : 0;

@@ -13,6 +13,8 @@ namespace fulcrum::diagnose {
 namespace {
 
 constexpr double kLeastShare = 0.01;
+// Of the time that stays: a fault costs more than its record shows, on both sides.
+constexpr double kUnseen = 0.25;
 
 bool has_counters(const GpuTrace& trace) {
   if (!trace.faults.empty()) return true;
@@ -95,10 +97,8 @@ double fetch_ahead(const Facts& facts, const Joined& joined, Change& change) {
       if (to > from) sum += to - from, reach = to;
     }
     if (sum == 0) continue;
-    // Pages come in bursts: a host that mostly fetches them does little else.
-    const auto gone_ns = 10 * sum > 3 * (end_ns - begin_ns) ? end_ns - begin_ns : sum;
-    change.host_before_ns[call] = end_ns - begin_ns - gone_ns;
-    seconds += double(gone_ns) * 1e-9;
+    change.host_before_ns[call] = end_ns - begin_ns - sum;
+    seconds += double(sum) * 1e-9;
   }
   return seconds;
 }
@@ -129,9 +129,10 @@ Looked look(const Facts& facts) {
   if (stalled < kLeastShare * all) return {};
   const Joined joined(facts);
   const double on_host = prefetches(facts) ? 0 : fetch_ahead(facts, joined, change);
-  const double high = std::min(stalled + on_host, saved_seconds(facts, change));
-  const double low = std::max(0.0, high - stalls.bytes * pinned_seconds_a_byte(facts)) / 2;
-  if (high < facts.threshold * all) return {};
+  const double seen = std::min(stalled + on_host, saved_seconds(facts, change));
+  const double high = seen + kUnseen * (all - seen);
+  const double low = std::max(0.0, seen - stalls.bytes * pinned_seconds_a_byte(facts)) / 2;
+  if (seen < facts.threshold * all) return {};
 
   Finding finding;
   finding.subject = "managed memory";

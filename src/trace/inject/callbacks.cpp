@@ -214,9 +214,11 @@ void enable_domain(Session& s, CUpti_CallbackDomain domain, Api (&apis)[kMostFun
 
 void switch_domain(Session& s, CUpti_CallbackDomain domain, const Api (&apis)[kMostFunctions], bool on) {
   for (std::uint32_t id = 1; id < kMostFunctions; ++id) {
-    // Managed memory is looked for all the time: its counters are switched on by the first of it.
-    if (apis[id].wanted && !apis[id].managed)
-      s.cupti.cuptiEnableCallback(on ? 1 : 0, s.subscriber, domain, id);
+    // Calls that wait are likely to be under way when a window begins, and where CUPTI sees one end of a call only, all
+    // later ones of that thread get its number: those stay on, and so does managed memory, whose counters are switched
+    // on by the first of it.
+    const bool is_launch = apis[id].call == Call::launch || apis[id].call == Call::graph_launch;
+    if (apis[id].wanted && is_launch) s.cupti.cuptiEnableCallback(on ? 1 : 0, s.subscriber, domain, id);
   }
 }
 

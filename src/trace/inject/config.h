@@ -19,9 +19,12 @@ struct Config {
   bool counters = false;                               // FULCRUM_TRACE_COUNTERS
   bool hash_copies = false;                            // FULCRUM_TRACE_HASH
   bool managed = true;                                 // FULCRUM_TRACE_MANAGED
-  // What a record adds to the thread that launches: FULCRUM_TRACE_RECORD_NS and _CALL_NS, calibrated.
+  // What a record adds to the thread that launches: FULCRUM_TRACE_RECORD_NS and _CALL_NS, calibrated. Otherwise what
+  // an H200's host takes, where a launch of 4.3 us became one of 5.6.
   double record_ns = 900, call_ns = 500;
-  // Words by which a measurement of the collector itself takes parts of it away: FULCRUM_TRACE_PARTS.
+  // Words by which a measurement of the collector itself changes it, with commas: FULCRUM_TRACE_PARTS. no-calls,
+  // no-kernels: without these records; runtime-layer: calls of the runtime and not of the driver; pinned: CUPTI's
+  // buffers in host memory; off: windows end after half a second; alternate: they change every fifth of a second.
   std::string parts;
   bool has_part(std::string_view word) const;
 };

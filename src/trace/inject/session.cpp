@@ -160,8 +160,8 @@ void Session::start() noexcept {
   std::uint8_t yes = 1;
   std::size_t size = sizeof yes;
   cupti.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &yes);
-  // The GPU's stamps go to host memory at once: a launch costs less than with buffers on the device.
-  cupti.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED, &size, &yes);
+  if (config.has_part("pinned"))
+    cupti.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED, &size, &yes);
   // Before any kind is on, or their stamps are of another clock.
   if (const CUptiResult result = cupti.cuptiActivityRegisterTimestampCallback(monotonic);
       result != CUPTI_SUCCESS) {

@@ -49,6 +49,78 @@ std::int32_t number_of(const std::vector<Span>& spans, std::int64_t at_ns) {
   return std::int32_t(after - spans.begin() - 1);
 }
 
+/// What a call makes: 0 kernels, 1 copies, 2 memsets; 3 nothing.
+int makes(CallKind kind) {
+  return kind == CallKind::launch || kind == CallKind::graph_launch ? 0
+         : kind == CallKind::copy                                   ? 1
+         : kind == CallKind::memset                                 ? 2
+                                                                    : 3;
+}
+int makes(const GpuTrace::Op& op) {
+  return op.kind == GpuOpKind::copy ? 1 : op.kind == GpuOpKind::memset ? 2 : 0;
+}
+
+/// Calls by correlation. A tracer that was switched off and on again may give one number to many calls: those are
+/// joined in their order, one op each.
+class Correlations {
+ public:
+  Correlations(const GpuTrace& trace, const std::vector<Span>& windows) : trace_(trace), windows_(windows) {
+    calls_.reserve(trace.calls.size());
+    for (std::uint32_t c = 0; c < trace.calls.size(); ++c) {
+      const GpuTrace::Call& call = trace.calls[c];
+      if (call.thread >= trace.threads.size() || !call.correlation) continue;
+      const auto key = key_of(trace.threads[call.thread].process, call.correlation);
+      const auto [at, fresh] = calls_.try_emplace(key, c);
+      if (fresh) continue;
+      auto& same = repeated_[key];
+      if (same.calls.empty()) same.calls.push_back(at->second);
+      same.calls.push_back(c);
+    }
+    for (auto& [key, same] : repeated_) sort(same);
+  }
+
+  /// Asked for ops in order of their begin.
+  std::int64_t call_of(std::uint32_t process, const GpuTrace::Op& op) {
+    const auto key = key_of(process, op.correlation);
+    const auto found = calls_.find(key);
+    if (!op.correlation || found == calls_.end()) return -1;
+    const auto repeated = repeated_.find(key);
+    if (repeated == repeated_.end() || repeated->second.nested) return found->second;
+    auto& list = repeated->second.by_kind[makes(op)];
+    auto& next = repeated->second.next[makes(op)];
+    if (op.graph) {  // many ops: of the last launch before it
+      while (next + 1 < list.size() && trace_.calls[list[next + 1]].begin_ns <= op.begin_ns) ++next;
+      return next < list.size() ? std::int64_t(list[next]) : -1;
+    }
+    // What was launched at the end of a window may have no op: it is not the call of one in the next.
+    const auto window = number_of(windows_, op.begin_ns);
+    while (window >= 0 && next < list.size() &&
+           number_of(windows_, trace_.calls[list[next]].begin_ns) < window)
+      ++next;
+    return next < list.size() && trace_.calls[list[next]].begin_ns <= op.begin_ns ? std::int64_t(list[next++])
+                                                                                  : -1;
+  }
+
+ private:
+  struct Same {
+    std::vector<std::uint32_t> calls, by_kind[4];
+    std::size_t next[4] = {};
+    bool nested = false;  // one call seen in two layers
+  };
+  void sort(Same& same) const {
+    std::stable_sort(same.calls.begin(), same.calls.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return trace_.calls[a].begin_ns < trace_.calls[b].begin_ns;
+    });
+    for (const auto c : same.calls) same.by_kind[makes(trace_.calls[c].kind)].push_back(c);
+    same.nested = trace_.calls[same.calls.back()].begin_ns < trace_.calls[same.calls.front()].end_ns;
+  }
+
+  const GpuTrace& trace_;
+  const std::vector<Span>& windows_;
+  std::unordered_map<std::uint64_t, std::uint32_t> calls_;
+  std::unordered_map<std::uint64_t, Same> repeated_;
+};
+
 }  // namespace
 
 std::vector<Span> clipped(const std::vector<Span>& spans, std::int64_t begin_ns, std::int64_t end_ns) {
@@ -166,14 +238,13 @@ void Joined::join_ops() {
   call_of.assign(n, -1), window_of.assign(n, -1), device_of.assign(n, 0), process_of.assign(n, 0);
   begin_ns.resize(n), end_ns.resize(n);
   stream_ops.resize(trace.streams.size());
-  std::unordered_map<std::uint64_t, std::uint32_t> by_correlation;
-  by_correlation.reserve(trace.calls.size());
-  for (std::uint32_t c = 0; c < trace.calls.size(); ++c) {
-    const GpuTrace::Call& call = trace.calls[c];
-    if (call.thread >= trace.threads.size() || !call.correlation) continue;
-    by_correlation.emplace(key_of(trace.threads[call.thread].process, call.correlation), outer[c]);
-  }
-  for (std::uint32_t i = 0; i < n; ++i) {
+  Correlations correlations(trace, windows);
+  std::vector<std::uint32_t> order(n);
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return trace.ops[a].begin_ns < trace.ops[b].begin_ns;
+  });
+  for (const auto i : order) {
     const GpuTrace::Op& op = trace.ops[i];
     begin_ns[i] = op.begin_ns, end_ns[i] = op.end_ns;
     const bool stamped = op.end_ns >= op.begin_ns && op.end_ns > 0;
@@ -181,11 +252,10 @@ void Joined::join_ops() {
     if (op.kind == GpuOpKind::kernel && op.shape >= trace.shapes.size()) continue;
     process_of[i] = trace.streams[op.stream].process;
     device_of[i] = trace.streams[op.stream].device;
-    const auto found = by_correlation.find(key_of(process_of[i], op.correlation));
     std::int64_t at_ns = op.begin_ns;
-    if (op.correlation && found != by_correlation.end()) {
-      const GpuTrace::Call& call = trace.calls[found->second];
-      call_of[i] = found->second;
+    if (const auto c = correlations.call_of(process_of[i], op); c >= 0) {
+      call_of[i] = outer[std::size_t(c)];
+      const GpuTrace::Call& call = trace.calls[std::size_t(call_of[i])];
       at_ns = call.begin_ns;
       if (op.begin_ns < call.begin_ns) {  // GPU and host clocks disagree
         ++skewed;

@@ -46,8 +46,8 @@ void* subscriber_data = nullptr;
 CUpti_BuffersCallbackRequestFunc request = nullptr;
 CUpti_BuffersCallbackCompleteFunc complete = nullptr;
 CUpti_TimestampCallbackFunc stamp = nullptr;
-bool kinds[128] = {};
-bool callbacks[8][1024] = {};
+std::atomic<bool> kinds[128];
+std::atomic<bool> callbacks[8][1024];
 std::atomic<std::uint32_t> correlation{0};
 std::size_t dropped = 0;
 std::uint64_t launches = 0, launched = 0;
@@ -233,7 +233,7 @@ CUptiResult cuptiGetStreamIdEx(CUcontext, CUstream stream, std::uint8_t, std::ui
 CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute, std::size_t*, void*) { return CUPTI_SUCCESS; }
 CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc function) {
   if (asked("clock")) return CUPTI_ERROR_NOT_COMPATIBLE;
-  for (const bool on : kinds)
+  for (const auto& on : kinds)
     if (on) return CUPTI_ERROR_UNKNOWN;  // too late
   stamp = function;
   return CUPTI_SUCCESS;
