@@ -32,22 +32,24 @@ def pair_table(document):
 
 
 def overhead_table(document):
-    out = ["| program | how | time | against bare |", "|---|---|---|---|"]
+    out = ["| program | how | time | against bare | rounds |", "|---|---|---|---|---|"]
     units = {"launch_loop": "us a launch", "mlp": "us a step"}
     for name, unit in units.items():
         for mode, row in document.get(name, {}).items():
             against = "" if mode == "bare" else (f"{100 * (row['ratio'] - 1):+.1f} % "
                                                  f"[{100 * (row['low'] - 1):+.1f}, {100 * (row['high'] - 1):+.1f}]")
-            out.append(f"| {name} | {mode} | {row['us']:.2f} {unit} | {against} |")
+            out.append(f"| {name} | {mode} | {row['us']:.2f} {unit} | {against} | {row['rounds']} |")
     if "totals" in document:
-        out += ["", f"Among the kernels that make up 95 % of the GPU's time, no total of the windowed trace is further "
-                f"than {100 * document['totals']['worst']:.1f} % from that of the full one."]
+        out += ["", f"Among the kernels that make up 95 % of the GPU's time, no total of a trace with "
+                f"default options is further than {100 * document['totals']['worst']:.1f} % from that with --full."]
     if "bytes" in document:
         sizes = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in document["bytes"].items())
         out += ["", f"Files of {document['steps']} steps: {sizes}."]
     if "durations" in document:
         worst = max(abs(row["ratio"] - 1) for row in document["durations"].values())
         out += ["", f"Durations of kernels of 1 ms and more differ from CUDA events by at most {100 * worst:.2f} %."]
+    if "earlier" in document:
+        out += ["", f"From an earlier run ({document['earlier']['created_utc']}): {', '.join(document['earlier']['parts'])}."]
     if "losses" in document:
         out += ["", "| end | launched | lost |", "|---|---|---|"]
         out += [f"| {end} | {row['launched']} | {row['lost']} |" for end, row in document["losses"].items()]

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 #include "support/traces.h"
@@ -137,6 +138,60 @@ TEST(SimulationLaws, TakesTwoHundredThousandOps) {
   const Timeline timeline = trace::timeline(trace);
   ASSERT_TRUE(timeline.simulated) << timeline.why_not;
   EXPECT_GT(trace::what_if(trace, timeline)({.host_scale = 0.5}).share, 0.3);
+}
+
+/// Numbers and times as a broken file may have them.
+void damage(GpuTrace& trace, std::mt19937_64& random) {
+  const auto odd = [&]() -> std::int64_t {
+    const std::int64_t values[] = {-1, 0, std::int64_t(random() % 100), std::int64_t(random() >> 14)};
+    return values[random() % 4];
+  };
+  for (int i = 0; i < 20; ++i) {
+    GpuTrace::Op& op = trace.ops[random() % trace.ops.size()];
+    GpuTrace::Call& call = trace.calls[random() % trace.calls.size()];
+    switch (random() % 8) {
+      case 0:
+        op.begin_ns = odd();
+        break;
+      case 1:
+        op.end_ns = odd();
+        break;
+      case 2:
+        op.stream = op.shape = std::uint32_t(odd());
+        break;
+      case 3:
+        op.correlation = call.correlation;
+        break;
+      case 4:
+        call.begin_ns = odd();
+        break;
+      case 5:
+        call.thread = std::uint32_t(odd());
+        break;
+      case 6:
+        call.stream = odd();
+        break;
+      default:
+        trace.windows.push_back({.process = std::uint32_t(random() % 2), .begin_ns = odd(), .end_ns = odd()});
+    }
+  }
+}
+
+TEST(SimulationLaws, DamageIsSurvived) {
+  std::mt19937_64 random(11);
+  for (int round = 0; round < 30; ++round) {
+    for (const Ready& ready : kReady) {
+      GpuTrace trace = ready.make();
+      damage(trace, random);
+      const Timeline timeline = trace::timeline(trace);
+      EXPECT_GE(timeline.seconds, 0) << ready.name;
+      EXPECT_LE(timeline.busy_share(), 1 + 1e-9) << ready.name;
+      if (const auto what_if = trace::what_if(trace, timeline)) {
+        EXPECT_TRUE(
+            std::isfinite(what_if({.gone = {0, 1, 2}, .own_stream = {3, 4}, .host_scale = 0.5}).share));
+      }
+    }
+  }
 }
 
 TEST(SimulationLaws, IgnoresNumbersThatAreNotInTheTrace) {

@@ -354,11 +354,17 @@ TEST(Timeline, AGapOfAnInterpreterNamesThePythonFunction) {
                 {.function = "[libtorch_cpu.so+0x12]", .module = "libtorch_cpu.so"},
                 {.function = "void at::native::sum_kernel<float, int>(at::Tensor const&)",
                  .module = "libtorch_cuda.so"}};
-  cpu.stacks = {{.frames = {2, 0, 1, 0}}, {.frames = {2, 3, 0}}, {.frames = {2}}};
+  cpu.frames.push_back(
+      {.function = "void at::(anonymous namespace)::reduce<f<&F<int>::operator()>, 4>(at::Tensor const&)",
+       .module = "libtorch_cuda.so"});
+  cpu.frames.push_back({.function = "Work::operator()(int) const", .module = "app"});
+  cpu.stacks = {
+      {.frames = {2, 0, 1, 0}}, {.frames = {2, 3, 0}}, {.frames = {2}}, {.frames = {4}}, {.frames = {5}}};
   cpu.threads = {{.pid = trace.processes[0].pid, .tid = trace.threads[0].tid}};
   trace.cpu = cpu;
-  const char* names[] = {"step (adam.py)", "at::native::sum_kernel", "[libtorch_cpu.so+0x12]"};
-  for (std::uint32_t stack = 0; stack < 3; ++stack) {
+  const char* names[] = {"step (adam.py)", "at::native::sum_kernel", "[libtorch_cpu.so+0x12]", "at::reduce",
+                         "Work::operator()"};
+  for (std::uint32_t stack = 0; stack < 5; ++stack) {
     trace.cpu->samples = {{.thread = 0,
                            .stack = stack,
                            .seconds = double(trace.ops[3].end_ns + 900'000) * 1e-9,

@@ -156,8 +156,11 @@ Looked look(const Facts& facts) {
   const double launches_only = saved_seconds(facts, runs.launches), all = saved_seconds(facts, runs.host);
   // Streams that wait for launches side by side gain more than the time in which all of them are idle.
   const double simulated = std::max(all, launches_only);
-  const double faster = simulated + kNodeFasterSeconds * runs.nodes / double(runs.streams.size());
-  const double most = runs.streams.size() > 1 ? faster : std::min(wait.seconds, faster);
+  // What tracing adds to a launch is left out of simulations; where threads launch side by side it is not that much.
+  const bool beside = runs.streams.size() > 1;
+  const double a_node = kNodeFasterSeconds + (beside ? facts.timeline.tracing_per_launch.seconds : 0);
+  const double faster = simulated + a_node * runs.nodes / double(runs.streams.size());
+  const double most = beside ? faster : std::min(wait.seconds, faster);
   const double high = std::min(most, facts.timeline.seconds - kLeastNodeSeconds * runs.nodes);
   // Fusing every other kernel, or a graph with the host's work between launches left as it is.
   const double low = std::min(high, std::max(launches_only, all / 2)) - kNodeSlowerSeconds * runs.nodes;

@@ -13,11 +13,11 @@
 namespace fulcrum::trace::inject {
 namespace {
 
-// Room for samples that the device has written and we have not read: at 50 us and 14 to 20 KB a sample (an H200), more
-// than half a second. When it is full, sampling is over.
+// Room for samples that the device has written and we have not read: at 150 us and 14 to 20 KB a sample (an H200), more
+// than a second. When it is full, sampling is over.
 constexpr std::size_t kDeviceBytes = std::size_t{256} << 20;
-// What is read at once. An H200 takes 100 us a sample, and a few for one that is passed over.
-constexpr std::uint32_t kPortion = 256;
+// What is read at once: what fits into the caches of a core.
+constexpr std::uint32_t kPortion = 1024;
 // Cycles a microsecond, for chips without a trigger by time: their system clock is near it.
 constexpr double kCyclesPerNs = 1.4;
 
@@ -209,6 +209,7 @@ PmSession::Drained PmSession::drain(std::vector<file::Counter>& out, const std::
     drained.failure = why_refused(result, "cuptiPmSamplingDecodeData");
     return drained;
   }
+  drained.full = decode.decodeStopReason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL;
   auto info = sized<CUpti_PmSampling_GetCounterDataInfo_Params>(
       CUpti_PmSampling_GetCounterDataInfo_Params_STRUCT_SIZE);
   info.pCounterDataImage = data_.data();

@@ -47,6 +47,7 @@ class PmSession {
  public:
   struct Drained {
     bool stuck = false;  // the device has no room left
+    bool full = false;   // there is more to read
     std::size_t samples = 0;
     std::uint64_t last_stamp = 0;
     std::string failure;  // sampling is at its end

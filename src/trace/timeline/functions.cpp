@@ -43,7 +43,10 @@ std::string short_name(const std::string& function) {
     if (c == '(' && depth == 1 && !result.empty() && !result.ends_with("::")) break;
     if (c == '>' || c == ')') --depth;
   }
-  return result.empty() || function.find("operator") != std::string::npos ? function : result;
+  if (const auto hole = result.find("::::"); hole != std::string::npos)
+    result.erase(hole, 2);  // (anonymous namespace)
+  if (result.ends_with("operator")) result += "()";
+  return result.empty() ? function : result;
 }
 
 std::string text_of(const Frame& frame) {
