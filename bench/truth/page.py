@@ -31,13 +31,20 @@ def pair_table(document):
     return out
 
 
+def doubt(row):
+    """An interval where the rounds suffice for one, and what there is where they do not."""
+    low, high = 100 * (row["low"] - 1), 100 * (row["high"] - 1)
+    if row["rounds"] < 2:
+        return ", one round: no interval"
+    return f" [{low:+.1f}, {high:+.1f}]" if row["rounds"] >= 5 else f", rounds {low:+.1f} to {high:+.1f}"
+
+
 def overhead_table(document):
     out = ["| program | how | time | against bare | rounds |", "|---|---|---|---|---|"]
     units = {"launch_loop": "us a launch", "mlp": "us a step"}
     for name, unit in units.items():
         for mode, row in document.get(name, {}).items():
-            against = "" if mode == "bare" else (f"{100 * (row['ratio'] - 1):+.1f} % "
-                                                 f"[{100 * (row['low'] - 1):+.1f}, {100 * (row['high'] - 1):+.1f}]")
+            against = "" if mode == "bare" else f"{100 * (row['ratio'] - 1):+.1f} %{doubt(row)}"
             out.append(f"| {name} | {mode} | {row['us']:.2f} {unit} | {against} | {row['rounds']} |")
     if "totals" in document:
         out += ["", f"Among the kernels that make up 95 % of the GPU's time, no total of a trace with "

@@ -35,6 +35,12 @@ void add_overhead(const GpuTrace& trace, TraceFacts& facts) {
   }
 }
 
+/// Start-up pays for few records, so a share of the whole run flatters: what counts is that of the part that repeats.
+double steady_overhead(const Timeline& timeline, const Timeline::Device& device, double traced_share) {
+  const double cost = timeline.tracing_per_launch.seconds * device.ops;
+  return cost < timeline.seconds ? traced_share * cost / (timeline.seconds - cost) : -1;
+}
+
 void add_idle(const Timeline& timeline, int device, TraceFacts& facts) {
   std::map<GapCause, TraceFacts::Idle> by_cause;
   std::map<GapCause, std::map<std::string, double>> functions;
@@ -138,6 +144,9 @@ TraceFacts trace_facts(const GpuTrace& trace, const Timeline& timeline) {
   if (const Timeline::Device* device = busiest(timeline)) {
     facts.device = device_name(trace, device->id);
     facts.busy_share = timeline.busy_share();
+    if (facts.overhead_share >= 0)
+      facts.overhead_share =
+          std::max(facts.overhead_share, steady_overhead(timeline, *device, facts.traced_share));
     if (timeline.seconds > 0) {
       facts.kernel_share = device->kernel_seconds / timeline.seconds;
       facts.copy_share = device->copy_seconds / timeline.seconds;

@@ -50,6 +50,18 @@ TEST(Governor, over_the_budget_there_are_windows_that_cost_what_it_allows) {
   EXPECT_NEAR(program.spent_ns / 30e9, 0.05, 0.005);
 }
 
+TEST(Governor, where_launches_are_all_there_is_the_first_window_stands_alone_for_a_while) {
+  Governor governor({}, 0, 1);
+  Program program{.records_per_second = 200'000, .cost_ns = 1500};
+  program.run(governor, 2'900);
+  EXPECT_EQ(program.windows, 0);
+  EXPECT_LT(program.traced_ms, 300);
+  Governor longer({}, 0, 1);
+  Program again{.records_per_second = 200'000, .cost_ns = 1500};
+  again.run(longer, 30'000);
+  EXPECT_GE(again.windows, 8);
+}
+
 TEST(Governor, windows_are_not_in_step_with_anything) {
   Governor governor({}, 0, 1);
   bool was_tracing = true;

@@ -129,7 +129,6 @@ inline Ran run(const Run& what) {
   command += "CUDA_INJECTION64_PATH=" + library + " LD_PRELOAD=" + library +
              " FULCRUM_TRACE_FOLDER=" + folder.string() + " ";
   if (!what.cupti.empty()) command += "FAKE_CUPTI_PATH=" + (programs / what.cupti).string() + " ";
-  command += "FAKE_CUDA_PATH=" + (programs / "fake/libcuda.so.1").string() + " ";
   command += "FAKE_CUPTI=" + what.fake + " " + what.variables + " " + (programs / what.program).string() +
              " " + what.arguments + " > " + (work / "out").string() + " 2> " + (work / "err").string();
   const int status = std::system(command.c_str());

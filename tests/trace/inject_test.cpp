@@ -312,17 +312,18 @@ TEST_F(Inject, beyond_half_of_the_limit_records_are_kept_in_windows_and_totals_g
 }
 
 TEST_F(Inject, over_budget_the_program_is_traced_in_windows_that_speak_for_the_rest) {
-  // A record is said to cost so much that a fifth of the time is all that the budget allows.
+  // A record is said to cost so much that the budget allows half of the time.
   const Ran ran =
-      run({.arguments = "500 slow", .variables = "FULCRUM_TRACE_RECORD_NS=25000 FULCRUM_TRACE_BUDGET=0.05"});
+      run({.arguments = "500 slow", .variables = "FULCRUM_TRACE_RECORD_NS=8000 FULCRUM_TRACE_BUDGET=0.04"});
   EXPECT_EQ(ran.exit_code, kCode);
   ASSERT_EQ(ran.files.size(), 1u);
   const WrittenFile& file = ran.files[0];
   EXPECT_GE(file.count(Kind::window), 1u);
   EXPECT_LT(file.count(Kind::kernel), 500u * 41);
   EXPECT_LT(file.count(Kind::call), 500u * 41);
-  // What was launched in the gaps is known, so the totals are of the whole run.
-  EXPECT_NEAR(double(file.total_count()), 500 * 41, 500 * 41 * 0.03);
+  // What was launched in the gaps is known, so the totals are of the whole run. The last gap is known by its length
+  // alone, and the program launches in bursts.
+  EXPECT_NEAR(double(file.total_count()), 500 * 41, 500 * 41 * 0.25);
   const auto shares = file.properties("full_overhead_share");
   ASSERT_EQ(shares.size(), 1u);
   EXPECT_GT(std::stod(shares[0]), 0.05);

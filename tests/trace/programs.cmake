@@ -14,10 +14,6 @@ target_include_directories(trace_fake_cupti SYSTEM PRIVATE ${FULCRUM_CUPTI_INCLU
 set_target_properties(trace_fake_cupti PROPERTIES OUTPUT_NAME cupti SUFFIX .so.13 CXX_VISIBILITY_PRESET hidden
                       LIBRARY_OUTPUT_DIRECTORY ${fakes}/fake)
 target_link_options(trace_fake_cupti PRIVATE -Wl,-soname,libcupti.so.13)
-add_library(trace_fake_cuda SHARED ${CMAKE_CURRENT_LIST_DIR}/../support/cupti/fake_cuda.cpp)
-target_link_libraries(trace_fake_cuda PRIVATE ${CMAKE_DL_LIBS})
-set_target_properties(trace_fake_cuda PROPERTIES OUTPUT_NAME cuda SUFFIX .so.1 LIBRARY_OUTPUT_DIRECTORY ${fakes}/fake)
-target_link_options(trace_fake_cuda PRIVATE -Wl,-soname,libcuda.so.1)
 file(CONFIGURE OUTPUT nothing.cpp CONTENT "// A library without a function.\n")
 add_library(trace_empty_cupti SHARED ${CMAKE_CURRENT_BINARY_DIR}/nothing.cpp)
 set_target_properties(trace_empty_cupti PROPERTIES OUTPUT_NAME cupti SUFFIX .so.13
@@ -32,8 +28,7 @@ target_include_directories(trace_ranges SYSTEM PRIVATE ${FULCRUM_CUPTI_INCLUDE}
                            ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
 target_link_libraries(trace_ranges PRIVATE ${CMAKE_DL_LIBS})
 set_target_properties(trace_ranges PROPERTIES OUTPUT_NAME ranges RUNTIME_OUTPUT_DIRECTORY ${fakes})
-add_dependencies(trace_test fulcrum_inject trace_fake_cupti trace_empty_cupti trace_fake_cuda trace_injected
-                 trace_ranges)
+add_dependencies(trace_test fulcrum_inject trace_fake_cupti trace_empty_cupti trace_injected trace_ranges)
 # The injected library's own parts that are plain arithmetic.
 target_sources(trace_test PRIVATE ${PROJECT_SOURCE_DIR}/src/trace/inject/governor.cpp
                ${PROJECT_SOURCE_DIR}/src/trace/inject/api.cpp)

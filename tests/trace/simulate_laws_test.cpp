@@ -10,6 +10,7 @@
 #include <random>
 
 #include "support/traces.h"
+#include "trace/simulated.h"
 
 namespace fulcrum::test {
 namespace {
@@ -27,13 +28,6 @@ const Ready kReady[] = {
     {"multi_process", [] { return multi_process(); }},
     {"pytorch_like_step", [] { return pytorch_like_step(); }},
 };
-
-double saved_ns(const GpuTrace& trace, const Change& change) {
-  const Timeline timeline = trace::timeline(trace);
-  EXPECT_TRUE(timeline.simulated) << timeline.why_not;
-  if (!timeline.simulated) return -1;
-  return trace::what_if(trace, timeline)(change).seconds * 1e9;
-}
 
 TEST(SimulationLaws, ReproducesEveryReadyMadeTraceUnchanged) {
   for (const Ready& ready : kReady) {

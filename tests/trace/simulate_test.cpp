@@ -6,16 +6,10 @@
 #include <gtest/gtest.h>
 
 #include "support/traces.h"
+#include "trace/simulated.h"
 
 namespace fulcrum::test {
 namespace {
-
-double saved_ns(const GpuTrace& trace, const Change& change) {
-  const Timeline timeline = trace::timeline(trace);
-  EXPECT_TRUE(timeline.simulated) << timeline.why_not;
-  if (!timeline.simulated) return -1;
-  return trace::what_if(trace, timeline)(change).seconds * 1e9;
-}
 
 std::vector<std::uint32_t> ops_named(const GpuTrace& trace, const std::string& name) {
   std::vector<std::uint32_t> result;

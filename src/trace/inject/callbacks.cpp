@@ -6,7 +6,6 @@
 #include "trace/inject/session.h"
 
 #include <cstring>
-#include <string_view>
 
 #include "trace/inject/clock.h"
 #include "trace/inject/pm_sampling.h"
@@ -17,11 +16,6 @@ namespace {
 constexpr std::size_t kMostFunctions = 2048;  // numbers of a domain
 Api runtime_apis[kMostFunctions], driver_apis[kMostFunctions];
 std::atomic<std::uint32_t> stream_generation{1};
-
-// CUPTI numbers every call, looked at or not. A harmless call of our own tells the number that has been reached.
-constexpr std::string_view kProbe = "cuDriverGetVersion";
-std::uint32_t probe_id = 0;
-std::atomic<std::uint32_t> probed_correlation{0};
 
 /// The last record of each event: handles are used again, so a wait means the record before it.
 class Events {
@@ -204,7 +198,6 @@ void enable_domain(Session& s, CUpti_CallbackDomain domain, Api (&apis)[kMostFun
       if (id > 1000) break;
       continue;
     }
-    if (domain == CUPTI_CB_DOMAIN_DRIVER_API && name == kProbe) probe_id = id;
     const Api api = classify(name);
     if (!api.wanted) continue;
     apis[id] = api;
@@ -230,15 +223,6 @@ void switch_callbacks(Session& s, bool on) noexcept {
   switch_domain(s, CUPTI_CB_DOMAIN_DRIVER_API, driver_apis, on);
 }
 
-std::uint32_t calls_so_far(Session& s) noexcept {
-  if (probe_id == 0) return 0;
-  probed_correlation = 0;
-  s.cupti.cuptiEnableCallback(1, s.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, probe_id);
-  driver_version();
-  s.cupti.cuptiEnableCallback(0, s.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, probe_id);
-  return probed_correlation;
-}
-
 void enable_callbacks(Session& s) noexcept {
   events();
   for (const CUpti_CallbackId id : {CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_STREAM_CREATED,
@@ -259,10 +243,6 @@ void CUPTIAPI on_callback(void* user, CUpti_CallbackDomain domain, CUpti_Callbac
     if (domain == CUPTI_CB_DOMAIN_RUNTIME_API || domain == CUPTI_CB_DOMAIN_DRIVER_API) {
       if (id >= kMostFunctions) return;
       const bool is_runtime = domain == CUPTI_CB_DOMAIN_RUNTIME_API;
-      if (!is_runtime && id == probe_id) {
-        probed_correlation = static_cast<const CUpti_CallbackData*>(data)->correlationId;
-        return;
-      }
       on_api(s, is_runtime, is_runtime ? runtime_apis[id] : driver_apis[id],
              *static_cast<const CUpti_CallbackData*>(data));
     } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {

@@ -45,6 +45,7 @@ class Governor {
   std::int64_t window_records_ = 0, last_records_ = 0;
   double balance_ns_ = 0;  // what may still be spent
   double traced_ns_ = 0, traced_spent_ns_ = 0;
+  std::int64_t pause_until_ns_ = 0;
   bool limited_ = false;
   std::int64_t keep_until_ns_ = 0, pause_ns_ = 0, next_keep_ns_ = 0, keep_bytes_ = 0;
 };

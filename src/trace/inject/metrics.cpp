@@ -4,7 +4,8 @@
 // The sets. Metrics whose group has a name in front ("TPC.TriageCompute.") are made to be sampled together; chips
 // without such groups take the plain names, fewer of which fit. What does not fit is left out, never the whole set.
 // What no rule reads is left out too, since every metric costs time on the CPU; so is CUPTI's own throughput of an SM, which
-// costs as much as all others together: the pipes that decide it are few.
+// costs as much as all others together: the pipes that decide it are few. Hopper's count of warps is not to be had this way:
+// it is right up to half of what an SM holds and wraps around above.
 #include "trace/inject/metrics.h"
 
 #include <algorithm>
@@ -20,7 +21,6 @@ constexpr Metric kHopper[] = {
     {&Counter::sm_throughput, "TPC.TriageCompute.sm__inst_executed_pipe_alu_realtime", RollUp::share},
     {&Counter::sm_throughput, "TPC.TriageCompute.sm__pipe_fp64_cycles_active_realtime", RollUp::share},
     {&Counter::tensor_active, "TPC.TriageCompute.sm__pipe_tensor_cycles_active_realtime", RollUp::share},
-    {&Counter::warps_active, "TPC.TriageCompute.tpc__warps_active_realtime", RollUp::share_of_one},
     {&Counter::instructions, "TPC.TriageCompute.sm__inst_executed_realtime", RollUp::a_cycle},
     {&Counter::dram_read, "FBSP.TriageCompute.dramc__read_throughput", RollUp::share},
     {&Counter::dram, "FBSP.TriageCompute.dramc__throughput", RollUp::share},
@@ -136,8 +136,6 @@ float unit(const Metric& metric) {
   switch (metric.roll_up) {
     case RollUp::share:
       return kPercent;
-    case RollUp::share_of_one:
-      return kPercent / 2;
     case RollUp::a_cycle:
       break;
   }

@@ -15,9 +15,8 @@
 namespace fulcrum::trace::inject {
 
 enum class RollUp : unsigned char {
-  share,         // of the peak, over all units of the kind
-  share_of_one,  // counted over a pair of SMs, and given as a share of what one of them holds
-  a_cycle,       // and unit
+  share,    // of the peak, over all units of the kind
+  a_cycle,  // and unit
 };
 
 struct Metric {

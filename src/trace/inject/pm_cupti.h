@@ -24,7 +24,6 @@ struct PmCupti {
   decltype(&cuptiDeviceGetChipName) chip_name = nullptr;
   // On the host: names become a configuration, and counts become values.
   decltype(&cuptiProfilerHostInitialize) host_initialize = nullptr;
-  decltype(&cuptiProfilerHostDeinitialize) host_deinitialize = nullptr;
   decltype(&cuptiProfilerHostConfigAddMetrics) add_metrics = nullptr;
   decltype(&cuptiProfilerHostGetConfigImageSize) config_size = nullptr;
   decltype(&cuptiProfilerHostGetConfigImage) config = nullptr;
@@ -33,7 +32,6 @@ struct PmCupti {
   // On the device.
   decltype(&cuptiPmSamplingGetCounterAvailability) availability = nullptr;
   decltype(&cuptiPmSamplingEnable) enable = nullptr;
-  decltype(&cuptiPmSamplingDisable) disable = nullptr;
   decltype(&cuptiPmSamplingSetConfig) set_config = nullptr;
   decltype(&cuptiPmSamplingStart) start = nullptr;
   decltype(&cuptiPmSamplingStop) stop = nullptr;
@@ -55,7 +53,6 @@ struct PmCupti {
     find(initialize, "cuptiProfilerInitialize");
     find(chip_name, "cuptiDeviceGetChipName");
     find(host_initialize, "cuptiProfilerHostInitialize");
-    find(host_deinitialize, "cuptiProfilerHostDeinitialize");
     find(add_metrics, "cuptiProfilerHostConfigAddMetrics");
     find(config_size, "cuptiProfilerHostGetConfigImageSize");
     find(config, "cuptiProfilerHostGetConfigImage");
@@ -63,7 +60,6 @@ struct PmCupti {
     find(evaluate, "cuptiProfilerHostEvaluateToGpuValues");
     find(availability, "cuptiPmSamplingGetCounterAvailability");
     find(enable, "cuptiPmSamplingEnable");
-    find(disable, "cuptiPmSamplingDisable");
     find(set_config, "cuptiPmSamplingSetConfig");
     find(start, "cuptiPmSamplingStart");
     find(stop, "cuptiPmSamplingStop");

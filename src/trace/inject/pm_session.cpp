@@ -13,11 +13,10 @@
 namespace fulcrum::trace::inject {
 namespace {
 
-// Room for samples that the device has written and we have not read: at 150 us and 14 to 20 KB a sample (an H200), more
-// than a second. When it is full, sampling is over.
+// Room for samples that the device has written and we have not read: at 14 to 20 KB a sample (an H200), seconds of them.
+// When it is full, sampling is over.
 constexpr std::size_t kDeviceBytes = std::size_t{256} << 20;
-// What is read at once: what fits into the caches of a core.
-constexpr std::uint32_t kPortion = 1024;
+constexpr std::uint32_t kPortion = 512;  // read at once
 // Cycles a microsecond, for chips without a trigger by time: their system clock is near it.
 constexpr double kCyclesPerNs = 1.4;
 
@@ -79,14 +78,6 @@ std::string PmMetrics::open(const std::string& chip, CUpti_ProfilerType type, st
     return why_refused(result, "cuptiProfilerHostGetNumOfPasses");
   passes_ = passes.numOfPasses;
   return "";
-}
-
-void PmMetrics::close() {
-  if (!host_) return;
-  auto end =
-      sized<CUpti_Profiler_Host_Deinitialize_Params>(CUpti_Profiler_Host_Deinitialize_Params_STRUCT_SIZE);
-  end.pHostObject = std::exchange(host_, nullptr);
-  cupti_.host_deinitialize(&end);
 }
 
 std::string PmSession::open(const MetricSet& set, const std::string& chip) {
@@ -238,16 +229,6 @@ void PmSession::stop() {
   auto stop = sized<CUpti_PmSampling_Stop_Params>(CUpti_PmSampling_Stop_Params_STRUCT_SIZE);
   stop.pPmSamplingObject = object_;
   cupti_.stop(&stop);
-}
-
-void PmSession::close() {
-  stop();
-  if (object_) {
-    auto disable = sized<CUpti_PmSampling_Disable_Params>(CUpti_PmSampling_Disable_Params_STRUCT_SIZE);
-    disable.pPmSamplingObject = std::exchange(object_, nullptr);
-    cupti_.disable(&disable);
-  }
-  metrics_.close();
 }
 
 }  // namespace fulcrum::trace::inject

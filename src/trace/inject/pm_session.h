@@ -16,18 +16,17 @@
 
 namespace fulcrum::trace::inject {
 
-/// Names become the configuration of a chip; what tests without a GPU call too.
+/// Names become the configuration of a chip; what tests without a GPU call too. What CUPTI makes for it is never let go: in
+/// a process that is ending CUPTI frees some of it twice, and the program would end in abort().
 class PmMetrics {
  public:
   PmMetrics(const PmCupti& cupti) : cupti_(cupti) {}
-  ~PmMetrics() { close(); }
   PmMetrics(const PmMetrics&) = delete;
   PmMetrics& operator=(const PmMetrics&) = delete;
 
   /// Why not, or empty. `availability`: what the device at hand has; empty: as the chip is made.
   std::string open(const std::string& chip, CUpti_ProfilerType, std::vector<std::string> names,
                    const std::vector<std::uint8_t>& availability = {});
-  void close();
 
   std::size_t passes() const { return passes_; }
   const std::vector<std::uint8_t>& config() const { return config_; }
@@ -58,15 +57,12 @@ class PmSession {
   /// Why not, or empty.
   std::string open(const MetricSet&, const std::string& chip);
   std::string start(std::uint64_t interval_ns);
-  /// The oldest samples since the last time, a portion of them: CUPTI passes over all that are too many for it. Stamps are
+  /// The oldest samples since the last time, a portion of them; CUPTI passes over what is too much. Stamps are
   /// CUPTI's; the caller knows what clock that is. `stop`: leave as soon as it is true.
   Drained drain(std::vector<file::Counter>&, const std::atomic<bool>* stop = nullptr);
   void stop();
-  void close();
 
-  std::uint32_t device() const { return device_; }
   std::uint64_t interval_ns() const { return interval_ns_; }
-  std::size_t data_bytes() const { return data_.size(); }
   double decode_seconds() const { return decode_seconds_; }
   double evaluate_seconds() const { return evaluate_seconds_; }
 

@@ -28,12 +28,12 @@ class Recorder {
   void keep(bool yes) { keep_ = yes; }
   /// Writes what has gathered.
   void write();
-  /// Adds what came since the last call to the totals, times a weight: a window speaks for the time until the next.
-  /// Writes the totals that changed; of several records of a total the last one counts.
-  void write_totals(double weight);
-  /// A window has ended and the next begins. How many kernels were launched between them is seen from the first number
-  /// of the new one, and is the weight of the old one then; until it comes, and if it says nothing, `otherwise` is.
-  void begin_window(std::int64_t begin_ns, double otherwise);
+  /// Adds what came since the last call to the totals and writes those that changed; of several records of a total the
+  /// last one counts. Not in a window: what came last speaks for the time since then as well.
+  void write_totals(bool in_window, std::int64_t now_ns);
+  /// A window has ended and the next begins. How many kernels were launched between them is seen from the number of
+  /// the next one's first: the old window speaks for them too.
+  void begin_window(std::int64_t begin_ns);
   /// What was lost since the last call. `lost_calls` counts from the start.
   void write_drops(std::int64_t lost_calls);
 
@@ -95,6 +95,8 @@ class Recorder {
   void describe_stream(std::uint32_t context, std::uint32_t cupti_id, std::uint32_t flags);
   std::uint32_t thread(pid_t tid);
   void count_grid(const CUpti_ActivityKernel9&);
+  double weight_until(std::int64_t until_ns) const;
+  void add_sums(double weight);
   void remember(std::uint32_t correlation, const Addresses&);
   Addresses addresses(std::uint32_t correlation, std::uint32_t runtime_correlation) const;
 
@@ -116,7 +118,8 @@ class Recorder {
   std::unordered_map<std::uint32_t, Grids> grids_;  // of the window, by context
   bool window_waits_ = false;                       // sums_ are of the window before
   std::int64_t next_begin_ns_ = 0;
-  double otherwise_ = 1;
+  std::int64_t first_ns_ = 0, last_ns_ = 0;  // of the window's kernels
+  double gap_rate_ = 1;                      // launches a second between windows, over those within
   std::uint32_t shape_count_ = 0;
   // Where copies came from and went, by correlation: the younger half and the older half of what is remembered.
   std::unordered_map<std::uint32_t, Addresses> addresses_, older_addresses_;

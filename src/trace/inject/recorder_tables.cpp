@@ -189,33 +189,48 @@ void Recorder::write() {
   write_all(writer_, file::Kind::fault, faults_);
 }
 
-void Recorder::begin_window(std::int64_t begin_ns, double otherwise) {
-  if (window_waits_) write_totals(otherwise_);
+double Recorder::weight_until(std::int64_t until_ns) const {
+  if (last_ns_ <= first_ns_ || until_ns <= last_ns_) return 1;
+  return 1 + double(until_ns - last_ns_) / double(last_ns_ - first_ns_) * gap_rate_;
+}
+
+void Recorder::begin_window(std::int64_t begin_ns) {
+  if (window_waits_) add_sums(weight_until(next_begin_ns_));
   window_waits_ = true;
   next_begin_ns_ = begin_ns;
-  otherwise_ = otherwise;
 }
 
 void Recorder::count_grid(const CUpti_ActivityKernel9& launch) {
-  if (window_waits_ && std::int64_t(launch.start) >= next_begin_ns_) {
+  const auto begin_ns = std::int64_t(launch.start);
+  if (window_waits_ && begin_ns >= next_begin_ns_) {
     const Grids& before = grids_[launch.contextId];
     // Nodes of graphs may be numbered otherwise: the numbers count where they were without gaps in the window.
     const std::int64_t span = before.last - before.first + 1;
     const bool are_dense = before.count > 0 && std::abs(span - before.count) * 50 <= before.count;
-    const double weight = double(launch.gridId - before.first) / double(std::max<std::int64_t>(span, 1));
-    if (are_dense && weight >= 1) otherwise_ = weight;
-    write_totals(otherwise_);
+    const double by_time = weight_until(begin_ns);
+    double weight = by_time;
+    if (are_dense && launch.gridId > before.last) {
+      weight = double(launch.gridId - before.first) / double(span);
+      if (by_time > 1) gap_rate_ *= (weight - 1) / (by_time - 1);
+    }
+    add_sums(weight);
   }
+  if (first_ns_ == 0) first_ns_ = begin_ns;
+  last_ns_ = std::max(last_ns_, std::int64_t(launch.end));
   Grids& grids = grids_[launch.contextId];
   if (grids.count++ == 0) grids.first = grids.last = launch.gridId;
   grids.first = std::min(grids.first, launch.gridId);
   grids.last = std::max(grids.last, launch.gridId);
 }
 
-void Recorder::write_totals(double weight) {
-  if (window_waits_) weight = otherwise_;
+void Recorder::write_totals(bool in_window, std::int64_t now_ns) {
+  add_sums(in_window && !window_waits_ ? 1 : weight_until(now_ns));
+}
+
+void Recorder::add_sums(double weight) {
   window_waits_ = false;
   grids_.clear();
+  first_ns_ = last_ns_ = 0;
   std::vector<file::Total> totals;
   totals.reserve(sums_.size());
   for (const auto& [key, sum] : sums_) {

@@ -184,7 +184,7 @@ void Session::start() noexcept {
   }
   active_ = true;
   in_window_ = true;
-  first_begin_ns_ = span_begin_ns_ = window_begin_ns_ = now_ns();
+  first_begin_ns_ = span_begin_ns_ = now_ns();
   enable_callbacks(*this);
   install_endings();
   if (!start_thread(enter_writer, this) || !start_thread(enter_control, this)) {

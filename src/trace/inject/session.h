@@ -60,7 +60,6 @@ class Session {
   void write_round() noexcept;
   void write_end() noexcept;
   double spent_ns() noexcept;
-  double weight_of_window(std::int64_t until_ns) noexcept;
   static void* enter_control(void*);
   static void* enter_writer(void*);
 
@@ -76,14 +75,11 @@ class Session {
   std::int64_t span_begin_ns_ = 0;  // since when records are kept; 0: they are not
   std::int64_t first_begin_ns_ = 0;
   bool has_windows_ = false;
-  std::int64_t window_begin_ns_ = 0, window_end_ns_ = 0;
-  double window_begin_spent_ns_ = 0, window_spent_ns_ = 0;
-  std::uint32_t window_begin_calls_ = 0, window_end_calls_ = 0;
   std::int64_t toggles_ = 0, toggle_ns_ = 0;
 
   // Between the threads.
-  std::atomic<bool> keep_{true}, totals_wanted_{false}, window_wanted_{false}, drain_{false};
-  std::atomic<double> weight_{1};
+  std::atomic<bool> keep_{true}, totals_wanted_{false}, window_wanted_{false}, drain_{false},
+      ended_in_window_{true};
   std::atomic<std::int64_t> next_begin_ns_{0};
   std::atomic<std::int64_t> seen_ops_{0}, seen_calls_{0}, lost_calls_{0};
   std::atomic<const char*> end_{nullptr};
@@ -102,8 +98,6 @@ void enable_callbacks(Session&) noexcept;
 void CUPTIAPI on_callback(void* user, CUpti_CallbackDomain, CUpti_CallbackId, const void* data);
 /// At the begin and the end of a window. What events were recorded before it was not seen.
 void switch_callbacks(Session&, bool on) noexcept;
-/// How many calls of CUDA the program has made, traced or not; 0: not known. Only its growth means something.
-std::uint32_t calls_so_far(Session&) noexcept;
 // binaries.cpp
 void write_binaries(Writer&) noexcept;
 void write_command(Writer&) noexcept;

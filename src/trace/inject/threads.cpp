@@ -72,17 +72,6 @@ double Session::spent_ns() noexcept {
   return double(ops) * config.record_ns + double(seen_calls_) * config.call_ns;
 }
 
-double Session::weight_of_window(std::int64_t until_ns) noexcept {
-  const std::uint32_t calls = window_end_calls_ != 0 ? calls_so_far(*this) : 0;
-  if (calls > window_end_calls_ && window_end_calls_ > window_begin_calls_)
-    return double(calls - window_begin_calls_) / double(window_end_calls_ - window_begin_calls_);
-  // By time: untraced, the program was faster by what tracing costs.
-  const double on_ns = double(window_end_ns_ - window_begin_ns_), off_ns = double(until_ns - window_end_ns_);
-  if (on_ns <= 0 || off_ns <= 0) return 1;
-  const double share = window_spent_ns_ < on_ns / 2 ? window_spent_ns_ / (on_ns - window_spent_ns_) : 1;
-  return 1 + off_ns / on_ns * (1 + share);
-}
-
 void Session::note_window(std::int64_t now) noexcept {
   // A file without windows was traced from end to end, so the first is written when it ends.
   if (!has_windows_ || span_begin_ns_ == 0 || now <= span_begin_ns_) return;
@@ -106,19 +95,12 @@ void Session::govern() noexcept {
   }
   if (is_tracing && !traces) {
     set_window(false);
-    window_end_ns_ = now;
-    window_end_calls_ = calls_so_far(*this);
-    window_spent_ns_ = spent_ns() - window_begin_spent_ns_;
     cupti.cuptiActivityFlushAll(0);
   } else if (!is_tracing && traces) {
     cupti.cuptiActivityFlushAll(0);
-    weight_ = weight_of_window(now);
     next_begin_ns_ = now;
     window_wanted_ = true;
     buffers.wake();
-    window_begin_ns_ = now;
-    window_begin_calls_ = calls_so_far(*this);
-    window_begin_spent_ns_ = spent_ns();
     set_window(true);
   }
   const bool records_were_kept = span_begin_ns_ != 0, are_kept = traces && keeps;
@@ -146,10 +128,6 @@ void Session::control_loop() noexcept {
     }
     govern();
     if (in_window_ && now - totals_ns >= kTotalsNs) {
-      // What came so far speaks for itself; the rest of the window may have to speak for more.
-      window_begin_ns_ = now;
-      window_begin_calls_ = calls_so_far(*this);
-      window_begin_spent_ns_ = spent_ns();
       totals_wanted_ = true;
       totals_ns = now;
     }
@@ -161,9 +139,8 @@ void Session::control_loop() noexcept {
 
 void Session::write_end() noexcept {
   cupti.cuptiActivityFlushAll(0);
-  const bool was_in_window = in_window_.exchange(false);
+  ended_in_window_ = in_window_.exchange(false);
   cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-  weight_ = was_in_window ? 1 : weight_of_window(now_ns());
   active_ = false;
   drain_ = true;
   buffers.wake();
@@ -201,11 +178,11 @@ void Session::write_round() noexcept {
   recorder_->write();
   if (wants_window) {
     window_wanted_ = false;
-    recorder_->begin_window(next_begin_ns_, weight_);
+    recorder_->begin_window(next_begin_ns_);
   }
   if (wants_totals) {
     totals_wanted_ = false;
-    recorder_->write_totals(1);
+    recorder_->write_totals(true, now_ns());
   }
   recorder_->write_drops(lost);
   lost_calls_ = lost;
@@ -219,7 +196,7 @@ void Session::writer_loop() noexcept {
     try {
       write_round();
       if (drains) {
-        recorder_->write_totals(weight_);
+        recorder_->write_totals(ended_in_window_, now_ns());
         recorder_->write_drops(lost_calls_);
         if (writer.lost_chunks() > 0) {
           writer.append(file::Kind::drop, file::Drop{now_ns(), writer.lost_chunks(), 0,

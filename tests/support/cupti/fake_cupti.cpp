@@ -117,7 +117,6 @@ constexpr Named kNames[] = {
     {CUPTI_CB_DOMAIN_RUNTIME_API, 147, "cudaStreamWaitEvent_v3020"},
     {CUPTI_CB_DOMAIN_RUNTIME_API, 131, "cudaStreamSynchronize_v3020"},
     {CUPTI_CB_DOMAIN_RUNTIME_API, 10, "cudaGetLastError_v3020"},
-    {CUPTI_CB_DOMAIN_DRIVER_API, 2, "cuDriverGetVersion"},
     {CUPTI_CB_DOMAIN_DRIVER_API, 307, "cuLaunchKernel"},
     {CUPTI_CB_DOMAIN_DRIVER_API, 243, "cuMemAlloc_v2"},
     {CUPTI_CB_DOMAIN_DRIVER_API, 277, "cuMemcpyHtoDAsync_v2"},
@@ -348,11 +347,6 @@ void fake_stream_wait(std::uint64_t event, std::uint64_t stream) {
 void fake_stream_sync(std::uint64_t stream) {
   const std::uint64_t parameters[8] = {stream};
   both(131, parameters, 126, parameters, ++correlation, [] {});
-}
-
-void fake_driver_version() {
-  const std::uint64_t parameters[8] = {};
-  api(CUPTI_CB_DOMAIN_DRIVER_API, 2, parameters, ++correlation, [] {});
 }
 
 int fake_foreign_calls() { return foreign_calls; }

@@ -24,7 +24,7 @@ std::uint64_t interval_ns = 0, taken = 0;  // taken: stamp up to which samples w
 bool running = false, data_is_new = false;
 std::size_t in_data = 0, passes = 1;
 std::uint64_t first_in_data = 0;
-constexpr std::size_t kMostInData = 256;
+constexpr std::size_t kMostInData = 512;
 
 int result_of(const char* name) { return refused == name ? refusal : 0; }
 
@@ -62,9 +62,6 @@ FULCRUM_FAKE CUptiResult cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params*
 }
 FULCRUM_FAKE CUptiResult cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params* p) {
   p->pHostObject = reinterpret_cast<CUpti_Profiler_Host_Object*>(8);
-  return CUPTI_SUCCESS;
-}
-FULCRUM_FAKE CUptiResult cuptiProfilerHostDeinitialize(CUpti_Profiler_Host_Deinitialize_Params*) {
   return CUPTI_SUCCESS;
 }
 FULCRUM_FAKE CUptiResult cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMetrics_Params*) {
@@ -108,7 +105,6 @@ FULCRUM_FAKE CUptiResult cuptiPmSamplingEnable(CUpti_PmSampling_Enable_Params* p
   p->pPmSamplingObject = reinterpret_cast<CUpti_PmSampling_Object*>(16);
   return CUPTI_SUCCESS;
 }
-FULCRUM_FAKE CUptiResult cuptiPmSamplingDisable(CUpti_PmSampling_Disable_Params*) { return CUPTI_SUCCESS; }
 FULCRUM_FAKE CUptiResult cuptiPmSamplingSetConfig(CUpti_PmSampling_SetConfig_Params* p) {
   FULCRUM_REFUSE(cuptiPmSamplingSetConfig);
   if (running) return CUPTI_ERROR_INVALID_OPERATION;

@@ -72,7 +72,6 @@ int main(int argc, char** argv) {
   const std::string end = argc > 2 ? argv[2] : "return";
   if (end == "handler") signal(SIGTERM, on_term);
   if (getenv("FAKE_CUPTI_PATH") != nullptr) cupti = dlopen(getenv("FAKE_CUPTI_PATH"), RTLD_NOW | RTLD_GLOBAL);
-  if (getenv("FAKE_CUDA_PATH") != nullptr) dlopen(getenv("FAKE_CUDA_PATH"), RTLD_NOW | RTLD_GLOBAL);
   const int answer = initialize();
   work(count);
   if (end == "calls") other_calls();
