@@ -32,6 +32,9 @@ struct Timeline {
   std::int64_t begin_ns = 0, end_ns = 0;
   double seconds = 0;
 
+  /// For every op of the trace the call that caused it, the outermost where calls nest; -1: not seen.
+  std::vector<std::int64_t> call_of_op;
+
   struct Device {
     int id = 0;
     double busy_seconds = 0;                      // union of intervals

@@ -94,6 +94,7 @@ Timeline timeline(const GpuTrace& trace, const Costs& costs) {
   const Joined joined(trace);
   Timeline result;
   result.skewed = joined.skewed;
+  result.call_of_op = joined.call_of;
   observe_costs(joined, costs, result);
   find_iterations(joined, result);
   const auto spans = clipped(joined.windows, result.begin_ns, result.end_ns);
