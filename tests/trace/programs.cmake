@@ -28,6 +28,11 @@ target_include_directories(trace_ranges SYSTEM PRIVATE ${FULCRUM_CUPTI_INCLUDE}
                            ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
 target_link_libraries(trace_ranges PRIVATE ${CMAKE_DL_LIBS})
 set_target_properties(trace_ranges PROPERTIES OUTPUT_NAME ranges RUNTIME_OUTPUT_DIRECTORY ${fakes})
+# Preloaded into them, the library comes before a sanitizer's, which would not have it.
+foreach(target IN ITEMS trace_fake_cupti trace_empty_cupti trace_injected trace_ranges)
+  target_compile_options(${target} PRIVATE ${not_sanitized})
+  target_link_options(${target} PRIVATE ${not_sanitized})
+endforeach()
 add_dependencies(trace_test fulcrum_inject trace_fake_cupti trace_empty_cupti trace_injected trace_ranges)
 # The injected library's own parts that are plain arithmetic.
 target_sources(trace_test PRIVATE ${PROJECT_SOURCE_DIR}/src/trace/inject/governor.cpp
