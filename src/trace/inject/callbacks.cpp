@@ -115,6 +115,10 @@ bool comes_from_host(const CUpti_CallbackData& data, const Api& api, bool is_run
                                           std::uint32_t(word(data.functionParams, 3)) == kHostToDevice);
 }
 
+bool has_failed(const CUpti_CallbackData& data) {
+  return data.functionReturnValue != nullptr && *static_cast<int*>(data.functionReturnValue) != 0;
+}
+
 void describe(Session& s, ThreadCalls& thread, const CUpti_CallbackData& data, const Api& api,
               bool is_runtime, SeenCall& seen) {
   const void* p = data.functionParams;
@@ -136,15 +140,15 @@ void describe(Session& s, ThreadCalls& thread, const CUpti_CallbackData& data, c
       seen.address = word(p, 0);
       seen.event = word(p, 1);
       seen.bytes = std::int64_t(word(p, 2));
-      if (s.config.hash_copies && seen.bytes > 0 && seen.event != 0 && comes_from_host(data, api, is_runtime))
+      // What CUDA refused to read, nobody should.
+      if (s.config.hash_copies && seen.bytes > 0 && seen.event != 0 && !has_failed(data) &&
+          comes_from_host(data, api, is_runtime))
         seen.hash = hash_of(reinterpret_cast<const void*>(seen.event), std::size_t(seen.bytes));
       break;
     case Shape::place_bytes: {
-      const bool failed =
-          data.functionReturnValue != nullptr && *static_cast<int*>(data.functionReturnValue) != 0;
       const auto* place = reinterpret_cast<const std::uint64_t*>(word(p, 0));
       seen.bytes = std::int64_t(word(p, 1));
-      if (!failed && place != nullptr) seen.address = *place;
+      if (!has_failed(data) && place != nullptr) seen.address = *place;
       break;
     }
     case Shape::pointer:
