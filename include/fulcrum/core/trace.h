@@ -190,8 +190,8 @@ struct GpuTrace {
            instructions = -1;  // instructions: a cycle and SM
     double dram_read = -1, dram = -1, l2_hit = -1, l1_hit = -1;
     double pcie_read_bytes = -1, pcie_write_bytes = -1;
-    double sm_throughput =
-        -1;  // of the busiest pipe of the SMs: what "compute-bound" means; sm_active is not
+    /// Of the busiest pipe of the SMs: what "compute-bound" means; sm_active is not.
+    double sm_throughput = -1;
   };
   std::vector<CounterSample> counter_samples;
   std::string counters_refused;  // why there are none; empty: they are there, or nobody asked
