@@ -58,7 +58,7 @@ Result<std::shared_ptr<const Table>> calibrate_table(const backends::Backend* de
   if (device) {
     FULCRUM_TRY(stored.data.costs, measure_costs(*device, clock));
   }
-  stored.data.costs.fork_seconds = measure_fork(clock);
+  measure_forks(clock, stored.data.costs);
   Workbench bench(kBenchBytes);
   const std::optional<Machine> machine = machine::known();
   const CalibrationTools tools{.device = device,

@@ -70,12 +70,39 @@ struct Probe {
       curve.knots[i].second = std::min(curve.knots[i].second, curve.knots[i + 1].second);
     return curve;
   }
+
+  /// Data that was moved lies in no cache of a core. A pass over it, less one over data that does, is what the kernel
+  /// that reads it will pay.
+  double pass(const void* data, std::int64_t bytes) const {
+    const double begin = clock.now();
+    const auto* words = static_cast<const std::uint64_t*>(data);
+    std::uint64_t sum = 0;
+    for (std::int64_t i = 0; i < bytes / 8; ++i) sum += words[i];
+    asm volatile("" ::"r"(sum) : "memory");
+    return clock.now() - begin;
+  }
+
+  Result<LinkCurve> home(void* to, const void* from) const {
+    LinkCurve curve;
+    for (const std::int64_t bytes : kSizes) {
+      std::vector<double> moved, read;
+      for (int round = 0; round < kRounds; ++round) {
+        FULCRUM_TRY(const double copy, copies(to, from, bytes, 1));
+        const double cold = pass(to, bytes), warm = pass(to, bytes);
+        if (round == 0) continue;
+        moved.push_back(copy);
+        read.push_back(cold - warm);
+      }
+      curve.knots.emplace_back(static_cast<double>(bytes),
+                               stats::median(moved) + std::max(0.0, stats::median(read)));
+    }
+    for (std::size_t i = curve.knots.size() - 1; i-- > 0;)
+      curve.knots[i].second = std::min(curve.knots[i].second, curve.knots[i + 1].second);
+    return curve;
+  }
 };
 
-}  // namespace
-
-double measure_fork(const measure::Clock& clock) {
-  const int threads = backends::usable_threads();
+double measure_fork(int threads, const measure::Clock& clock) {
   if (threads < 2) return 0;
   constexpr int kForks = 32;
   std::vector<double> times;
@@ -89,6 +116,16 @@ double measure_fork(const measure::Clock& clock) {
   }
   // A bound for every call to come: what the machine does when it is left alone.
   return stats::quantile(times, 0.25);
+}
+
+}  // namespace
+
+void measure_forks(const measure::Clock& clock, Costs& costs) {
+  const int all = backends::usable_threads();
+  for (int threads = 2; threads < all; threads *= 2)
+    costs.forks.emplace_back(threads, measure_fork(threads, clock));
+  costs.fork_seconds = measure_fork(all, clock);
+  if (all > 1) costs.forks.emplace_back(all, costs.fork_seconds);
 }
 
 Result<Costs> measure_costs(const backends::Backend& device, const measure::Clock& clock) {
@@ -105,11 +142,14 @@ Result<Costs> measure_costs(const backends::Backend& device, const measure::Cloc
     Costs costs;
     FULCRUM_TRY(costs.pageable_in, probe.curve(on_device.data(), plain.data()));
     FULCRUM_TRY(costs.pageable_out, probe.curve(plain.data(), on_device.data()));
+    FULCRUM_TRY(costs.pageable_home, probe.home(plain.data(), on_device.data()));
     costs.pinned_in = costs.pageable_in;
     costs.pinned_out = costs.pageable_out;
+    costs.pinned_home = costs.pageable_home;
     if (pinned.status().ok()) {
       FULCRUM_TRY(costs.pinned_in, probe.curve(on_device.data(), pinned.data()));
       FULCRUM_TRY(costs.pinned_out, probe.curve(pinned.data(), on_device.data()));
+      FULCRUM_TRY(costs.pinned_home, probe.home(pinned.data(), on_device.data()));
     }
     // A wait with next to nothing to wait for stands for launch and wait until an op's own times say more.
     std::vector<double> waits;

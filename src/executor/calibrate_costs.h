@@ -8,8 +8,8 @@
 
 namespace fulcrum::executor {
 
-/// Handing nothing to all threads and taking it back, many times over.
-double measure_fork(const measure::Clock& clock);
+/// Handing nothing to 2, 4, .. all threads and taking it back, many times over.
+void measure_forks(const measure::Clock& clock, Costs& costs);
 Result<Costs> measure_costs(const backends::Backend& device, const measure::Clock& clock);
 
 }  // namespace fulcrum::executor

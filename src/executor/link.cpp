@@ -37,10 +37,33 @@ double Costs::in_seconds(const Traffic& traffic) const {
 double Costs::out_seconds(const Traffic& traffic) const {
   return copies_seconds(traffic.pinned ? pinned_out : pageable_out, traffic.out_bytes, traffic.out_copies);
 }
+// The first copy is waited for; the others lie behind it in the same stream.
 double Costs::home_seconds(const Traffic& traffic) const {
+  const LinkCurve& home = traffic.pinned ? pinned_home : pageable_home;
+  const LinkCurve& more = traffic.pinned ? pinned_out : pageable_out;
+  if (traffic.home_bytes > 0 && !home.knots.empty()) {
+    const int count = std::max<int>(1, traffic.home_copies);
+    const double each = traffic.home_bytes / count;
+    return home.seconds(each) + (count - 1) * more.seconds(each);
+  }
   const double wait = traffic.home_bytes > 0 ? launch_sync_seconds / 2 : 0;
-  return wait +
-         copies_seconds(traffic.pinned ? pinned_out : pageable_out, traffic.home_bytes, traffic.home_copies);
+  return wait + copies_seconds(more, traffic.home_bytes, traffic.home_copies);
+}
+
+double Costs::fork_of(int threads) const {
+  if (threads <= 1) return 0;
+  if (forks.empty()) {  // of all threads alone: fewer are woken in less time
+    const int all = std::max(2, backends::usable_threads());
+    return fork_seconds * std::min(1.0, (threads - 1.0) / (all - 1.0));
+  }
+  for (std::size_t i = 0; i < forks.size(); ++i) {
+    const auto [right, high] = forks[i];
+    if (threads > right) continue;
+    if (i == 0 || threads == right) return high;
+    const auto [left, low] = forks[i - 1];
+    return low + (high - low) * (threads - left) / (right - left);
+  }
+  return forks.back().second;
 }
 
 LinkCurve link_curve(std::span<const std::pair<std::int64_t, Quantity>> table, double wait_seconds) {

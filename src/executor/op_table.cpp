@@ -64,7 +64,7 @@ void MeasuredOpTable::hold_to_threads(Mask wanted, Estimates& out) const {
     // Several private caches together can hold what one cannot.
     double least = 0.8 * alone / candidate.threads;
     // Libraries may fork or not, as they see fit; our own threads always do.
-    if (candidate.kernel.backend().name() == "threads") least += 0.9 * costs_->fork_seconds;
+    if (candidate.kernel.backend().name() == "threads") least += 0.9 * costs_->fork_of(candidate.threads);
     out.log_seconds[c] = std::max(out.log_seconds[c], static_cast<float>(std::log(least)));
   }
 }

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "executor/dispatch.h"
 
@@ -40,8 +42,12 @@ struct LinkCurve {
 
 struct Costs {
   LinkCurve pinned_in, pinned_out, pageable_in, pageable_out;
-  double launch_sync_seconds = 0;  // of an empty call to the device
-  double fork_seconds = 0;         // of handing nothing to all threads and taking it back
+  LinkCurve pinned_home,
+      pageable_home;  // one copy back, the wait for it, and what reading it cold adds; may be empty
+  double launch_sync_seconds = 0;             // of an empty call to the device
+  double fork_seconds = 0;                    // of handing nothing to all threads and taking it back
+  std::vector<std::pair<int, double>> forks;  // the same for some counts of threads, ascending; may be empty
+  double fork_of(int threads) const;
   double in_seconds(const Traffic& traffic) const;
   double out_seconds(const Traffic& traffic) const;
   double home_seconds(const Traffic& traffic) const;

@@ -15,22 +15,31 @@ namespace {
 
 constexpr double kNone = INFINITY;
 
-// Median of the rounds of one parity; of all for parity -1.
-double median_of(std::span<const double> rounds, int parity) {
-  if (rounds.empty()) return kNone;
-  if (rounds.size() == 1) return rounds[0];
-  std::vector<double> half;
-  for (std::size_t i = 0; i < rounds.size(); ++i) {
-    if (parity < 0 || static_cast<int>(i % 2) == parity) half.push_back(rounds[i]);
-  }
-  return stats::median(half);
+std::size_t ways_of(const RegretTrial& trial) {
+  return std::max(trial.seconds[0].size(), trial.seconds[1].size());
 }
 
-int fastest(const RegretTrial& trial, int parity) {
+std::span<const double> rounds_of(const RegretTrial& trial, std::size_t visit, std::size_t way) {
+  return way < trial.seconds[visit].size() ? std::span<const double>(trial.seconds[visit][way])
+                                           : std::span<const double>();
+}
+
+// Median of the rounds of one visit; of all for -1.
+double median_of(const RegretTrial& trial, std::size_t way, int visit) {
+  std::vector<double> rounds;
+  for (const int v : {0, 1}) {
+    const auto own = rounds_of(trial, static_cast<std::size_t>(v), way);
+    if (visit < 0 || v == visit) rounds.insert(rounds.end(), own.begin(), own.end());
+  }
+  if (rounds.empty() && visit >= 0) return median_of(trial, way, -1);
+  return rounds.empty() ? kNone : stats::median(rounds);
+}
+
+int fastest(const RegretTrial& trial, int visit) {
   int best = -1;
   double least = kNone;
-  for (std::size_t way = 0; way < trial.seconds.size(); ++way) {
-    const double seconds = median_of(trial.seconds[way], parity);
+  for (std::size_t way = 0; way < ways_of(trial); ++way) {
+    const double seconds = median_of(trial, way, visit);
     if (seconds >= least) continue;
     least = seconds;
     best = static_cast<int>(way);
@@ -40,12 +49,12 @@ int fastest(const RegretTrial& trial, int parity) {
 
 // Both halves in turn; 0: the way has no times.
 double regret_of(const RegretTrial& trial, int way, double overhead) {
-  if (way < 0 || trial.seconds[static_cast<std::size_t>(way)].empty()) return 0;
+  if (way < 0 || std::isinf(median_of(trial, static_cast<std::size_t>(way), -1))) return 0;
   double sum = 0;
-  for (const int parity : {0, 1}) {
-    const int oracle = fastest(trial, parity);
-    const double best = median_of(trial.seconds[static_cast<std::size_t>(oracle)], 1 - parity);
-    const double own = median_of(trial.seconds[static_cast<std::size_t>(way)], 1 - parity);
+  for (const int visit : {0, 1}) {
+    const int oracle = fastest(trial, visit);
+    const double best = median_of(trial, static_cast<std::size_t>(oracle), 1 - visit);
+    const double own = median_of(trial, static_cast<std::size_t>(way), 1 - visit);
     sum += (own + overhead) / best;
   }
   return sum / 2;
@@ -58,9 +67,8 @@ RegretResult score(const RegretTrial& trial) {
   result.oracle = fastest(trial, -1);
   if (result.oracle < 0) return result;
   result.regret = regret_of(trial, trial.chosen, trial.overhead_seconds);
-  result.oracle_seconds = median_of(trial.seconds[static_cast<std::size_t>(result.oracle)], -1);
-  if (trial.chosen >= 0)
-    result.chosen_seconds = median_of(trial.seconds[static_cast<std::size_t>(trial.chosen)], -1);
+  result.oracle_seconds = median_of(trial, static_cast<std::size_t>(result.oracle), -1);
+  if (trial.chosen >= 0) result.chosen_seconds = median_of(trial, static_cast<std::size_t>(trial.chosen), -1);
   for (const int way : trial.rules) result.rules.push_back(regret_of(trial, way, 0));
   return result;
 }
@@ -102,6 +110,13 @@ std::optional<PowerLaw> fit_power_law(std::span<const std::pair<double, double>>
 
 namespace {
 
+// Four digits: a row has some ten ways, and none of them is known better.
+Json short_of(double seconds) {
+  if (seconds <= 0 || std::isinf(seconds)) return nullptr;
+  const double unit = std::pow(10, std::floor(std::log10(seconds)) - 3);
+  return std::round(seconds / unit) * unit;
+}
+
 Json score_json(const RegretScore& score) {
   return Json{{"points", score.points}, {"in_band", score.in_band},   {"mean", score.mean},
               {"ci_low", score.low},    {"ci_high", score.high},      {"level", 0.95},
@@ -121,7 +136,9 @@ Json to_json(const RegretReport& report) {
   for (const auto& [name, count] : report.classes) classes[name] = count;
   for (const RegretRow& row : report.rows) {
     Json ways = Json::object();
-    for (const auto& [name, seconds] : row.ways) ways[name] = seconds;
+    for (const RegretRow::Way& way : row.ways)
+      ways[way.name] = Json{{"seconds", {short_of(way.first_seconds), short_of(way.second_seconds)}},
+                            {"predicted_seconds", short_of(way.predicted_seconds)}};
     rows.push_back(Json{{"op", row.op},
                         {"shape", row.shape},
                         {"residency", row.residency},
@@ -135,7 +152,7 @@ Json to_json(const RegretReport& report) {
                         {"overhead_seconds", row.overhead_seconds},
                         {"ways", ways}});
   }
-  return Json{{"schema", "fulcrum.regret/1"},
+  return Json{{"schema", "fulcrum.regret/2"},
               {"machine", report.machine},
               {"table", report.table},
               {"measured_utc", report.measured_utc},

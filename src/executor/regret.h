@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Scoring of decisions from times alone. The oracle is picked on half of the rounds and scored, like the choice, on the
-// other half; then the halves swap: the least of several noisy medians would be too low, and every choice too bad.
+// other half; then the halves swap: the least of several noisy medians would be too low, and every choice too bad. The
+// halves are two visits some time apart: what disturbs a machine for a while must not tell the oracle what to take.
 #pragma once
 
 #include <fulcrum/executor/regret.h>
 
+#include <array>
 #include <span>
 #include <vector>
 
@@ -14,7 +16,8 @@ namespace fulcrum::executor {
 
 /// One call, timed in every way that can do it.
 struct RegretTrial {
-  std::vector<std::vector<double>> seconds;  // by way, then by round; no times: cannot do it
+  /// By visit, way, then round; no times: cannot do it.
+  std::array<std::vector<std::vector<double>>, 2> seconds;
   int chosen = -1;
   double overhead_seconds = 0;  // of choosing
   bool in_band = false;
@@ -27,7 +30,7 @@ struct RegretResult {
   double chosen_seconds = 0, oracle_seconds = 0;
   std::vector<double> rules;  // regret of each baseline; 0: it has no answer
 };
-/// Ways with a single time count with it in both halves.
+/// Of a way that has times of one visit alone these count in both halves.
 RegretResult score(const RegretTrial& trial);
 
 /// `in_band` by regret. Regrets of 0 are left out.

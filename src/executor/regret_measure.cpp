@@ -1,65 +1,26 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Held-out calls for bench --regret: drawn from the sizes of every calibrated op, half of them where the answer is about
-// to change, each timed in every way in interleaved rounds.
+// Held-out calls for bench --regret: of every calibrated op, each timed in every way in interleaved rounds, in two visits.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <map>
 
 #include "executor/candidates.h"
 #include "executor/engine.h"
-#include "executor/op_table.h"
 #include "executor/regret.h"
+#include "executor/regret_calls.h"
 #include "executor/regret_rules.h"
 #include "executor/rounds.h"
-#include "executor/shapes.h"
 #include "executor/store.h"
 #include "executor/workbench.h"
 
 namespace fulcrum::executor {
 namespace {
 
-constexpr double kShortestScored = 5e-7, kLongestScored = 5e-3;  // nominal seconds
-constexpr std::int64_t kScoreBytes = std::int64_t{128} << 20;
-constexpr int kDrawsForBand = 24;
 constexpr double kNotWorthScoring = 8;
 constexpr double kScoreGuardSeconds = 3e-9;  // a compare, predicted: see bench/dispatch_cost
-
-std::string_view class_of(const Candidate& candidate) {
-  if (candidate.place == Place::device) return "device";
-  return candidate.threads > 1 ? "threads" : "one thread";
-}
-
-/// Whether the best of another class is predicted within a factor of two.
-bool in_band(const OpTable& table, const std::vector<Price>& prices, Mask possible) {
-  int best = -1;
-  for (std::size_t c = 0; c < prices.size(); ++c) {
-    if (!(possible >> c & 1)) continue;
-    if (best < 0 || prices[c].seconds < prices[static_cast<std::size_t>(best)].seconds)
-      best = static_cast<int>(c);
-  }
-  if (best < 0) return false;
-  const auto candidates = table.candidates();
-  for (std::size_t c = 0; c < prices.size(); ++c) {
-    if ((possible >> c & 1) &&
-        class_of(candidates[c]) != class_of(candidates[static_cast<std::size_t>(best)]) &&
-        prices[c].seconds <= 2 * prices[static_cast<std::size_t>(best)].seconds)
-      return true;
-  }
-  return false;
-}
-
-Mask possible_of(const OpTable& table, const Args& args) {
-  Mask possible = 0;
-  const auto candidates = table.candidates();
-  const Mask allowed = default_mask(table.op(), candidates);
-  for (std::size_t c = 0; c < candidates.size(); ++c) {
-    if ((allowed >> c & 1) && candidates[c].kernel.supports(args)) possible |= Mask{1} << c;
-  }
-  return possible;
-}
 
 /// Inputs that live on the device come home before a CPU kernel reads them.
 class HomeSubject final : public Subject {
@@ -90,17 +51,31 @@ class Meter {
         device_(engine_.device() ? &engine_.device()->backend() : nullptr),
         bench_(kScoreBytes),
         pinned_(device_ ? kScoreBytes : 1, device_ ? &device_->table() : nullptr),
-        rules_(device_, engine_.options()) {}
+        rules_(device_, engine_.options()),
+        of_rules_(rules_.names().size()) {}
 
   Result<RegretReport> run();
 
  private:
-  struct Draw {
-    Args args{};
-    bool in_band = false;
+  /// One call and all that is known of it so far.
+  struct Trial {
+    const OpTable* table;
+    RegretCall call;
+    RegretTrial times;
+    RegretRow row;
   };
-  std::optional<Draw> draw(const OpTable& table, ShapeSource& source, Case which, bool wants_band) const;
-  std::optional<RegretTrial> measure(const OpTable& table, const Draw& draw, Case which, RegretRow& row);
+  struct Source {
+    const OpTable* table;
+    ShapeSource shapes;
+  };
+  static Error stopped() {
+    return Error{Code::interrupted, "interrupted before the regret was known", "run it again"};
+  }
+  Result<std::vector<Source>> sources() const;
+  Result<std::vector<Trial>> first_visits(double end);
+  bool visit(Trial& trial, std::size_t number);
+  bool decide(Trial& trial);
+  void finish(Trial& trial);
   Result<std::unique_ptr<Subject>> subject(const Candidate& candidate, const Args& args, Case which,
                                            const std::shared_ptr<DeviceOperands>& operands) const;
   int choose(const OpTable& table, const Args& args, const Traffic& traffic, Mask allowed, RegretRow& row,
@@ -113,24 +88,11 @@ class Meter {
   Workbench bench_, pinned_;  // where host data lies, and where that of buffers does
   RegretRules rules_;
   Tracker blank_;
+  std::vector<double> regrets_;
+  std::vector<bool> band_;
+  std::vector<std::vector<double>> of_rules_;
+  std::map<std::string_view, int> classes_;
 };
-
-std::optional<Meter::Draw> Meter::draw(const OpTable& table, ShapeSource& source, Case which,
-                                       bool wants_band) const {
-  std::optional<Draw> found;
-  const DType dtype = table.op().dtypes.empty() ? DType::f32 : table.op().dtypes.front();
-  for (int i = 0; i < kDrawsForBand; ++i) {
-    const auto args = source.draw(kShortestScored, kLongestScored);
-    if (!args || Workbench::bytes_of_call(table.op(), *args, dtype) > bench_.bytes()) continue;
-    if (table.op().list_lengths && table.op().list_lengths(*args) >= 0) continue;
-    const Mask possible = possible_of(table, *args);
-    if (!possible) continue;
-    const auto prices = table.prices(*args, traffic_of(table.op(), table.op().work(*args), which));
-    found = Draw{*args, in_band(table, prices, possible)};
-    if (found->in_band == wants_band) break;
-  }
-  return found;
-}
 
 Result<std::unique_ptr<Subject>> Meter::subject(const Candidate& candidate, const Args& args, Case which,
                                                 const std::shared_ptr<DeviceOperands>& operands) const {
@@ -171,53 +133,93 @@ int Meter::choose(const OpTable& table, const Args& args, const Traffic& traffic
   return choice.candidate == 255 ? -1 : choice.candidate;
 }
 
-std::optional<RegretTrial> Meter::measure(const OpTable& table, const Draw& draw, Case which,
-                                          RegretRow& row) {
-  const ops::Op& op = table.op();
+/// Times of every way in half of the rounds. False: the call cannot be timed here.
+bool Meter::visit(Trial& trial, std::size_t number) {
+  const ops::Op& op = trial.table->op();
   const DType dtype = op.dtypes.empty() ? DType::f32 : op.dtypes.front();
-  const auto bound = (which == Case::resident ? pinned_ : bench_).bind(op, draw.args, dtype);
-  if (!bound.ok()) return {};
-  const Mask possible = possible_of(table, *bound);
+  const Case which = trial.call.which;
+  const auto bound = (which == Case::resident ? pinned_ : bench_).bind(op, trial.call.args, dtype);
+  if (!bound.ok()) return false;
+  const Mask possible = possible_of(*trial.table, *bound);
   std::shared_ptr<DeviceOperands> operands;
   if (device_) {
     auto made = DeviceOperands::make(*device_, op, *bound, dtype);
-    if (!made.ok()) return {};
+    if (!made.ok()) return false;
     operands = *made;
   }
-  const auto candidates = table.candidates();
+  const auto candidates = trial.table->candidates();
   std::vector<std::unique_ptr<Subject>> owned(candidates.size());
   std::vector<Subject*> subjects(candidates.size(), nullptr);
+  std::vector<int> groups;
   for (std::size_t c = 0; c < candidates.size(); ++c) {
+    groups.push_back(candidates[c].place == Place::device);
     if (!(possible >> c & 1)) continue;
     auto made = subject(candidates[c], *bound, which, operands);
     if (!made.ok()) continue;
     owned[c] = std::move(*made);
     subjects[c] = owned[c].get();
   }
-  RegretTrial trial;
-  trial.in_band = draw.in_band;
-  std::vector<int> groups;
-  for (const Candidate& candidate : candidates) groups.push_back(candidate.place == Place::device);
-  trial.seconds = time_rounds(
-      subjects,
-      RoundsConfig{
-          .rounds = config_.rounds, .hopeless = kNotWorthScoring, .groups = groups, .clock = &clock_});
+  auto& seconds = trial.times.seconds[number];
+  seconds = time_rounds(subjects, RoundsConfig{.rounds = std::max(2, config_.rounds / 2),
+                                               .hopeless = kNotWorthScoring,
+                                               .groups = groups,
+                                               .clock = &clock_});
   for (std::size_t c = 0; c < candidates.size(); ++c) {
-    for (double& seconds : trial.seconds[c]) seconds += subjects[c]->plan_seconds;
+    for (double& time : seconds[c]) time += subjects[c]->plan_seconds;
   }
-  const Work work = op.work(draw.args);
-  const Traffic traffic = traffic_of(op, work, which);
-  trial.chosen = choose(table, draw.args, traffic, default_mask(op, candidates), row, trial.overhead_seconds);
-  trial.rules = rules_.answers(table, draw.args, traffic, possible);
-  if (trial.chosen < 0 || trial.seconds[static_cast<std::size_t>(trial.chosen)].empty()) return {};
-  return trial;
+  return true;
 }
 
-Result<RegretReport> Meter::run() {
-  struct Source {
-    const OpTable* table;
-    ShapeSource shapes;
-  };
+/// What the executor and the rules take; false: a way that has no times.
+bool Meter::decide(Trial& trial) {
+  const OpTable& table = *trial.table;
+  const ops::Op& op = table.op();
+  const DType dtype = op.dtypes.empty() ? DType::f32 : op.dtypes.front();
+  const Traffic traffic = moved_by(op, trial.call.args, dtype, trial.call.which);
+  RegretTrial& times = trial.times;
+  times.in_band = trial.call.in_band;
+  times.chosen = choose(table, trial.call.args, traffic, default_mask(op, table.candidates()), trial.row,
+                        times.overhead_seconds);
+  times.rules = rules_.answers(table, trial.call.args, traffic, possible_of(table, trial.call.args));
+  for (const Price& price : table.prices(trial.call.args, traffic)) {
+    RegretRow::Way way;
+    way.name = table.candidates()[trial.row.ways.size()].kernel.name();
+    way.predicted_seconds = price.seconds;
+    trial.row.ways.push_back(std::move(way));
+  }
+  return times.chosen >= 0 && !times.seconds[0][static_cast<std::size_t>(times.chosen)].empty();
+}
+
+void Meter::finish(Trial& trial) {
+  const auto candidates = trial.table->candidates();
+  const RegretResult result = score(trial.times);
+  RegretRow& row = trial.row;
+  row.op = trial.table->op().name;
+  row.shape = ops::shape_of(trial.table->op(), trial.call.args).text();
+  row.residency = trial.call.which == Case::resident ? "resident" : "host";
+  row.chosen = candidates[static_cast<std::size_t>(trial.times.chosen)].kernel.name();
+  row.oracle = candidates[static_cast<std::size_t>(result.oracle)].kernel.name();
+  row.in_band = trial.times.in_band;
+  row.regret = result.regret;
+  row.chosen_seconds = result.chosen_seconds;
+  row.oracle_seconds = result.oracle_seconds;
+  row.overhead_seconds = trial.times.overhead_seconds;
+  std::vector<RegretRow::Way> timed;
+  for (std::size_t c = 0; c < row.ways.size(); ++c) {
+    const auto &first = trial.times.seconds[0][c], &second = trial.times.seconds[1][c];
+    if (first.empty() && second.empty()) continue;
+    row.ways[c].first_seconds = first.empty() ? 0 : stats::median(first);
+    row.ways[c].second_seconds = second.empty() ? 0 : stats::median(second);
+    timed.push_back(std::move(row.ways[c]));
+  }
+  row.ways = std::move(timed);
+  ++classes_[class_of(candidates[static_cast<std::size_t>(result.oracle)])];
+  regrets_.push_back(result.regret);
+  band_.push_back(row.in_band);
+  for (std::size_t r = 0; r < result.rules.size(); ++r) of_rules_[r].push_back(result.rules[r]);
+}
+
+Result<std::vector<Meter::Source>> Meter::sources() const {
   std::vector<Source> sources;
   const auto ops = ops::all();
   for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -230,64 +232,57 @@ Result<RegretReport> Meter::run() {
   }
   if (sources.empty())
     return Error{Code::usage, "no op has two ways to run here", "name ops that have: `fulcrum ops`"};
+  return sources;
+}
+
+/// The first visit of new calls, until there are enough of them.
+Result<std::vector<Meter::Trial>> Meter::first_visits(double end) {
+  FULCRUM_TRY(std::vector<Source> sources, sources());
+  std::vector<Trial> trials;
+  for (int i = 0; static_cast<int>(trials.size()) < config_.points && i < 4 * config_.points; ++i) {
+    if (config_.interrupted && config_.interrupted()) return stopped();
+    if (clock_.now() > end) break;
+    Source& source = sources[static_cast<std::size_t>(i) % sources.size()];
+    const auto lap = static_cast<std::size_t>(i) / sources.size();
+    const Case which = !device_ ? Case::cpu_only : lap / 2 % 2 == 0 ? Case::pageable : Case::resident;
+    const auto call = draw_call(*source.table, source.shapes, which, lap % 2 == 0);
+    if (!call) continue;
+    Trial trial{.table = source.table, .call = *call, .times = {}, .row = {}};
+    if (!visit(trial, 0) || !decide(trial)) continue;
+    trials.push_back(std::move(trial));
+    if (config_.progress) config_.progress(static_cast<int>(trials.size()), 2 * config_.points, 0);
+  }
+  return trials;
+}
+
+Result<RegretReport> Meter::run() {
   RegretReport report;
   report.machine = key_of(device_).text();
   report.table = engine_.table().describe();
   report.measured_utc = utc_now();
-  std::vector<double> regrets;
-  std::vector<bool> band;
-  std::vector<std::vector<double>> rules(rules_.names().size());
-  std::map<std::string_view, int> classes;
   const double begin = clock_.now();
-  for (int i = 0; static_cast<int>(regrets.size()) < config_.points && i < 4 * config_.points; ++i) {
-    if (config_.interrupted && config_.interrupted())
-      return Error{Code::interrupted, "interrupted before the regret was known", "run it again"};
-    if (clock_.now() - begin > config_.budget_seconds) {
-      report.complete = false;
-      break;
-    }
-    Source& source = sources[static_cast<std::size_t>(i) % sources.size()];
-    const auto lap = static_cast<std::size_t>(i) / sources.size();
-    const Case which = !device_ ? Case::cpu_only : lap / 2 % 2 == 0 ? Case::pageable : Case::resident;
-    const auto drawn = draw(*source.table, source.shapes, which, lap % 2 == 0);
-    if (!drawn) continue;
-    RegretRow row;
-    const auto trial = measure(*source.table, *drawn, which, row);
-    if (!trial) continue;
-    const RegretResult result = score(*trial);
-    const auto candidates = source.table->candidates();
-    row.op = source.table->op().name;
-    row.shape = ops::shape_of(source.table->op(), drawn->args).text();
-    row.residency = which == Case::resident ? "resident" : "host";
-    row.chosen = candidates[static_cast<std::size_t>(trial->chosen)].kernel.name();
-    row.oracle = candidates[static_cast<std::size_t>(result.oracle)].kernel.name();
-    row.in_band = trial->in_band;
-    row.regret = result.regret;
-    row.chosen_seconds = result.chosen_seconds;
-    row.oracle_seconds = result.oracle_seconds;
-    row.overhead_seconds = trial->overhead_seconds;
-    for (std::size_t c = 0; c < candidates.size(); ++c) {
-      if (!trial->seconds[c].empty())
-        row.ways.emplace_back(candidates[c].kernel.name(), stats::median(trial->seconds[c]));
-    }
-    ++classes[class_of(candidates[static_cast<std::size_t>(result.oracle)])];
-    regrets.push_back(result.regret);
-    band.push_back(trial->in_band);
-    for (std::size_t r = 0; r < rules.size(); ++r) rules[r].push_back(result.rules[r]);
-    report.rows.push_back(std::move(row));
+  // The second visit takes as long as the first, or a little less.
+  FULCRUM_TRY(std::vector<Trial> trials, first_visits(begin + 0.5 * config_.budget_seconds));
+  const auto count = static_cast<int>(trials.size());
+  for (Trial& trial : trials) {
+    if (config_.interrupted && config_.interrupted()) return stopped();
+    if (clock_.now() - begin > config_.budget_seconds) break;
+    if (!visit(trial, 1)) continue;
+    finish(trial);
+    report.rows.push_back(std::move(trial.row));
     if (config_.progress)
-      config_.progress(static_cast<int>(regrets.size()), config_.points, stats::mean(regrets));
+      config_.progress(count + static_cast<int>(regrets_.size()), 2 * count, stats::mean(regrets_));
   }
-  if (regrets.empty())
+  if (regrets_.empty())
     return Error{Code::inconclusive, "no call could be measured within the budget", "raise --budget"};
-  report.complete = report.complete && static_cast<int>(regrets.size()) >= config_.points;
-  report.executor = summarise(regrets, band);
-  for (std::size_t r = 0; r < rules.size(); ++r) {
-    if (std::any_of(rules[r].begin(), rules[r].end(), [](double regret) { return regret > 0; }))
+  report.complete = static_cast<int>(regrets_.size()) >= config_.points;
+  report.executor = summarise(regrets_, band_);
+  for (std::size_t r = 0; r < of_rules_.size(); ++r) {
+    if (std::any_of(of_rules_[r].begin(), of_rules_[r].end(), [](double regret) { return regret > 0; }))
       report.baselines.push_back(
-          {rules_.names()[r].first, rules_.names()[r].second, summarise(rules[r], band)});
+          {rules_.names()[r].first, rules_.names()[r].second, summarise(of_rules_[r], band_)});
   }
-  for (const auto& [name, count] : classes) report.classes.emplace_back(name, count);
+  for (const auto& [name, number] : classes_) report.classes.emplace_back(name, number);
   report.seconds = clock_.now() - begin;
   return report;
 }

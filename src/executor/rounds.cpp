@@ -13,8 +13,11 @@ namespace {
 
 constexpr std::size_t kGroups = 2;
 constexpr std::int64_t kMostCallsInRound = 2000;
-// Before a short call is timed one runs that is not: the others' data and a parked pool are not its own cost.
-constexpr double kShort = 5e-4;
+// Before a short call is timed some run that are not, until one takes about as long as the fastest ever did: the
+// others' data and a parked pool are not its own cost. Waking many threads takes longer than the first of them go on
+// waiting for work, so that it can take several calls until all are awake at once.
+constexpr double kShort = 1e-3, kSettled = 1.3, kSettledSlack = 3e-7, kSettleSeconds = 1e-3;
+constexpr int kMostSettling = 12;
 constexpr double kLeastNoise = 0.005, kLookNoise = 0.15;
 
 // Seconds of one call among `count`; 0: it failed.
@@ -22,6 +25,20 @@ double time_once(Subject& subject, std::int64_t count, const measure::Clock& clo
   const double begin = clock.now();
   if (!subject.run(count).ok()) return 0;
   return (clock.now() - begin) / static_cast<double>(count);
+}
+
+// False: it failed. `fastest` is what a call took at its best.
+bool settle(Subject& subject, double& fastest, const measure::Clock& clock) {
+  double spent = 0;
+  for (int i = 0; i < kMostSettling && spent < kSettleSeconds; ++i) {
+    const double took = time_once(subject, 1, clock);
+    if (took <= 0) return false;
+    const bool settled = took <= kSettled * fastest + kSettledSlack;
+    fastest = std::min(fastest, took);
+    if (settled) break;
+    spent += took;
+  }
+  return true;
 }
 
 }  // namespace
@@ -62,9 +79,9 @@ std::vector<std::vector<double>> time_rounds(std::span<Subject* const> subjects,
         if (round == 0) seconds[s].push_back(look[s]);
         continue;
       }
+      if (look[s] < kShort && !settle(*subjects[s], look[s], clock)) continue;
       const double calls = std::ceil(config.window_seconds / look[s]);
       const auto count = std::clamp(static_cast<std::int64_t>(calls), std::int64_t{1}, kMostCallsInRound);
-      if (look[s] < kShort && !subjects[s]->run(1).ok()) continue;
       const double took = time_once(*subjects[s], count, clock);
       if (took > 0) seconds[s].push_back(took);
     }

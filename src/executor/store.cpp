@@ -38,8 +38,13 @@ Json to_json(const LinkCurve& curve) {
 }
 
 Json to_json(const Costs& costs) {
+  Json forks = Json::array();
+  for (const auto& [threads, seconds] : costs.forks) forks.push_back({threads, seconds});
   return Json{{"launch_sync_seconds", costs.launch_sync_seconds},
               {"fork_seconds", costs.fork_seconds},
+              {"forks", forks},
+              {"pinned_home", to_json(costs.pinned_home)},
+              {"pageable_home", to_json(costs.pageable_home)},
               {"pinned_in", to_json(costs.pinned_in)},
               {"pinned_out", to_json(costs.pinned_out)},
               {"pageable_in", to_json(costs.pageable_in)},
@@ -92,6 +97,19 @@ bool read_curve(const Json& costs, const char* name, LinkCurve& curve) {
   return std::is_sorted(curve.knots.begin(), curve.knots.end());
 }
 
+bool read_forks(const Json& costs, std::vector<std::pair<int, double>>& forks) {
+  const Json* all = member(costs, "forks", Json::value_t::array);
+  if (!all) return !costs.contains("forks");  // files of before have none
+  for (const Json& fork : *all) {
+    const bool right =
+        fork.is_array() && fork.size() == 2 && fork[0].is_number_integer() && fork[1].is_number();
+    if (!right) return false;
+    forks.emplace_back(fork[0].get<int>(), fork[1].get<double>());
+    if (forks.back().first < 2 || forks.back().second <= 0) return false;
+  }
+  return std::is_sorted(forks.begin(), forks.end());
+}
+
 bool read_costs(const Json& json, Costs& costs) {
   const Json* all = member(json, "costs", Json::value_t::object);
   if (!all) return false;
@@ -100,6 +118,11 @@ bool read_costs(const Json& json, Costs& costs) {
   if (!launch || !fork) return false;
   costs.launch_sync_seconds = launch->get<double>();
   costs.fork_seconds = fork->get<double>();
+  for (const auto& [name, curve] :
+       {std::pair{"pinned_home", &costs.pinned_home}, std::pair{"pageable_home", &costs.pageable_home}}) {
+    if (all->contains(name) && !read_curve(*all, name, *curve)) return false;
+  }
+  if (!read_forks(*all, costs.forks)) return false;
   return read_curve(*all, "pinned_in", costs.pinned_in) && read_curve(*all, "pinned_out", costs.pinned_out) &&
          read_curve(*all, "pageable_in", costs.pageable_in) &&
          read_curve(*all, "pageable_out", costs.pageable_out);

@@ -74,6 +74,19 @@ std::optional<double> last_start(const std::vector<BreakEven::Window>& windows, 
   return windows.back().from;
 }
 
+// Between two sizes a measured curve is a guess: the answer lies between neighbours that were measured on both sides.
+void reach_neighbours(BreakEven& out) {
+  double below = 0, above = 0;
+  for (const CurvePoint& cpu : out.cpu) {
+    const auto same_size = [&cpu](const CurvePoint& gpu) { return gpu.n == cpu.n; };
+    if (std::none_of(out.gpu.begin(), out.gpu.end(), same_size)) continue;
+    if (cpu.n <= out.n) below = cpu.n;
+    if (cpu.n >= out.n && above == 0) above = cpu.n;
+  }
+  if (below > 0) out.low = std::min(out.low, below);
+  if (above > 0) out.high = std::max(out.high, above);
+}
+
 std::string interval_text(const BreakEven& b, double to) {
   if (b.low == b.high) return "";
   return fmt::format(" ({}-{}{})", size_text(b.low), b.high >= to ? "beyond " : "", size_text(b.high));
@@ -130,6 +143,7 @@ BreakEven breakeven_of(std::vector<CurvePoint> cpu, std::vector<CurvePoint> gpu,
   out.n = *start;
   out.low = std::min(out.n, last_start(optimistic, to).value_or(out.n));
   out.high = std::max(out.n, last_start(pessimistic, to).value_or(to));
+  if (out.measured) reach_neighbours(out);
   out.practical_n = practical(out.n);
   if (facts.largest_seen > 0 && out.n > facts.largest_seen) {
     out.kind = Kind::never;

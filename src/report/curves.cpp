@@ -20,6 +20,7 @@ const CurvePoint* at(const std::vector<CurvePoint>& curve, double n) {
 
 std::string point_text(const CurvePoint* point) {
   if (point == nullptr) return "-";
+  if (point->low == point->high) return human_seconds(point->seconds) + " (one sample)";
   const double half = point->seconds > 0 ? (point->high - point->low) / 2 / point->seconds : 0;
   return fmt::format("{} +-{:.2g} %{}", human_seconds(point->seconds), 100 * half,
                      point->measured ? "" : " *");

@@ -7,6 +7,7 @@
 
 #include <bit>
 
+#include "backends/cuda/elu.h"
 #include "backends/cuda/functors.h"
 #include "support/instances.h"
 
@@ -45,6 +46,7 @@ TEST(CudaFunctors, UnaryFormulasAreThoseOfTheirOps) {
   expect_right<LeakyRelu>("leaky_relu");
   expect_right<Clip>("clip");
   expect_right<Elu>("elu");
+  expect_right<FastElu>("elu");
   expect_right<Sigmoid>("sigmoid");
   expect_right<Tanh>("tanh");
   expect_right<Swish>("swish");

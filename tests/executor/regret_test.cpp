@@ -14,7 +14,7 @@ namespace {
 
 TEST(Regret, IsTheChosenTimeWithItsOverheadOverTheBest) {
   RegretTrial trial;
-  trial.seconds = {{2, 2, 2, 2}, {1, 1, 1, 1}, {}};
+  trial.seconds = {std::vector<std::vector<double>>{{2, 2}, {1, 1}, {}}, {{2, 2}, {1, 1}, {}}};
   trial.chosen = 0;
   trial.overhead_seconds = 0.5;
   trial.rules = {1, 0, 2, -1};
@@ -37,14 +37,16 @@ TEST(Regret, OfEqualWaysIsOneOnAverageWhateverTheNoise) {
     RegretTrial trial;
     trial.chosen = 0;
     for (int way = 0; way < 6; ++way) {
-      std::vector<double> rounds;
-      for (int round = 0; round < 10; ++round) rounds.push_back(1 + 0.05 * random.uniform());
-      trial.seconds.push_back(rounds);
+      for (auto& visit : trial.seconds) {
+        std::vector<double> rounds;
+        for (int round = 0; round < 5; ++round) rounds.push_back(1 + 0.05 * random.uniform());
+        visit.push_back(rounds);
+      }
     }
     split.push_back(score(trial).regret);
     double least = 2;
-    for (const auto& rounds : trial.seconds) least = std::min(least, stats::median(rounds));
-    naive.push_back(stats::median(trial.seconds[0]) / least);
+    for (const auto& rounds : trial.seconds[0]) least = std::min(least, stats::median(rounds));
+    naive.push_back(stats::median(trial.seconds[0][0]) / least);
   }
   EXPECT_NEAR(stats::mean(split), 1, 0.002);
   EXPECT_GT(stats::mean(naive), 1.005)
@@ -53,9 +55,26 @@ TEST(Regret, OfEqualWaysIsOneOnAverageWhateverTheNoise) {
 
 TEST(Regret, AHopelessWayWithOneTimeCountsWithIt) {
   RegretTrial trial;
-  trial.seconds = {{1, 1, 1, 1}, {9}};
+  trial.seconds = {std::vector<std::vector<double>>{{1, 1}, {9}}, {{1, 1}, {}}};
   trial.chosen = 1;
-  EXPECT_DOUBLE_EQ(score(trial).regret, 9);
+  EXPECT_DOUBLE_EQ(score(trial).regret, 9) << "and in the visit that has none";
+}
+
+TEST(Regret, TheOracleOfOneVisitDoesNotKnowTheWeatherOfTheOther) {
+  RegretTrial trial;
+  // Many threads were the best in the first visit and disturbed in the second; one thread took 2 all the time.
+  trial.seconds = {std::vector<std::vector<double>>{{2, 2, 2}, {1.6, 1.6, 1.6}}, {{2, 2, 2}, {8, 8, 8}}};
+  trial.chosen = 0;
+  EXPECT_DOUBLE_EQ(score(trial).regret, (2 / 8.0 + 2 / 1.6) / 2);
+  trial.chosen = 1;
+  EXPECT_DOUBLE_EQ(score(trial).regret, (8 / 8.0 + 1.6 / 2) / 2);
+}
+
+TEST(Regret, OfTheOracleItselfIsExactlyOne) {
+  RegretTrial trial;
+  trial.seconds = {std::vector<std::vector<double>>{{3, 4, 5}, {1, 2, 9}}, {{7, 3, 4}, {2, 1, 1}}};
+  trial.chosen = 1;
+  EXPECT_DOUBLE_EQ(score(trial).regret, 1);
 }
 
 TEST(Regret, SummaryHasBandAndWorst) {
@@ -93,11 +112,15 @@ TEST(Regret, TheDocumentHasScoresBaselinesAndEveryCall) {
   report.baselines.push_back({"one thread", "meaning", {.points = 2, .mean = 1.4}});
   report.classes = {{"threads", 2}};
   report.rows.resize(2);
+  report.rows[0].ways.push_back({"gelu/simd/default", 1.23456e-6, 1.5e-6, 2e-6});
   const Json json = to_json(report);
-  EXPECT_EQ(json["schema"], "fulcrum.regret/1");
+  EXPECT_EQ(json["schema"], "fulcrum.regret/2");
   EXPECT_EQ(json["executor"]["mean"], 1.01);
   EXPECT_EQ(json["baselines"][0]["name"], "one thread");
   EXPECT_EQ(json["rows"].size(), 2u);
+  const Json& way = json["rows"][0]["ways"]["gelu/simd/default"];
+  EXPECT_NEAR(way["seconds"][0].get<double>(), 1.235e-6, 1e-12);
+  EXPECT_NEAR(way["predicted_seconds"].get<double>(), 2e-6, 1e-12);
   EXPECT_EQ(json["classes_of_the_oracle"]["threads"], 2);
 }
 

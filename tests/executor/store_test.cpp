@@ -30,6 +30,8 @@ Stored made_up() {
   stored.known.resize(ops::all().size());
   stored.data.ops.resize(stored.known.size());
   stored.data.costs.fork_seconds = 4e-6;
+  stored.data.costs.forks = {{2, 1e-6}, {4, 2e-6}, {16, 4e-6}};
+  stored.data.costs.pinned_home.knots = {{4096, 1e-5}, {65536, 1.5e-5}};
   const ops::Op& op = *ops::find("gelu").value();
   const auto candidates = candidates_of(op, nullptr);
   OpPoints& points = stored.data.ops[index_of("gelu")];
@@ -75,6 +77,8 @@ TEST_F(StoreTest, WhatIsSavedIsLoaded) {
   EXPECT_TRUE(loaded->known[index_of("gelu")]);
   EXPECT_FALSE(loaded->known[index_of("matmul")]);
   EXPECT_EQ(loaded->data.costs.fork_seconds, 4e-6);
+  EXPECT_EQ(loaded->data.costs.forks, made_up().data.costs.forks);
+  EXPECT_EQ(loaded->data.costs.pinned_home.knots, made_up().data.costs.pinned_home.knots);
   const OpPoints& points = loaded->data.ops[index_of("gelu")];
   ASSERT_EQ(points.points.size(), 2u);
   EXPECT_EQ(points.points[1].args.dim[0], 100000);
@@ -82,6 +86,19 @@ TEST_F(StoreTest, WhatIsSavedIsLoaded) {
   EXPECT_EQ(points.points[1].samples[1].plan_seconds, 2e-7);
   EXPECT_EQ(points.grade, Grade::b);
   EXPECT_EQ(said_, "");
+}
+
+TEST_F(StoreTest, AFileThatKnowsNoForksOfFewThreadsIsStillRead) {
+  ASSERT_TRUE(save_stored(nullptr, options_, made_up()).ok());
+  Json json = written();
+  for (const char* name : {"forks", "pinned_home", "pageable_home"}) json["costs"].erase(name);
+  rewrite(json);
+  const auto loaded = load_stored(nullptr, options_);
+  ASSERT_TRUE(loaded) << said_;
+  EXPECT_TRUE(loaded->data.costs.forks.empty());
+  json["costs"]["forks"] = {{2, "soon"}};
+  rewrite(json);
+  EXPECT_FALSE(load_stored(nullptr, options_)) << "but not one with something else in their place";
 }
 
 TEST_F(StoreTest, NoFileIsNoWarning) {

@@ -20,7 +20,7 @@ struct RegretScore {
 
 struct RegretConfig {
   int points = 320;  // half of them where the answer is about to change
-  int rounds = 20;   // of each; the oracle is picked on half of them and scored on the others
+  int rounds = 20;   // of each, in two visits; the oracle is picked on one of them and scored on the other
   double budget_seconds = 120;
   std::uint64_t seed = 20260131;
   std::vector<std::string> ops;  // empty: all that were calibrated
@@ -33,7 +33,12 @@ struct RegretRow {
   std::string chosen, oracle, tier;
   bool in_band = false;  // another class of candidates is predicted within a factor of two
   double regret = 1, chosen_seconds = 0, oracle_seconds = 0, overhead_seconds = 0;
-  std::vector<std::pair<std::string, double>> ways;  // median seconds of all that could do it
+  struct Way {
+    std::string name;
+    double first_seconds = 0, second_seconds = 0;  // medians of the two visits
+    double predicted_seconds = 0;
+  };
+  std::vector<Way> ways;  // all that could do it
 };
 
 struct RegretReport {
@@ -52,6 +57,6 @@ struct RegretReport {
 
 /// Decides by the table that `options` loads, without learning.
 Result<RegretReport> measure_regret(const Options& options, const RegretConfig& config);
-Json to_json(const RegretReport& report);  // fulcrum.regret/1
+Json to_json(const RegretReport& report);  // fulcrum.regret/2
 
 }  // namespace fulcrum::executor

@@ -92,12 +92,29 @@ Tiling tiling_for(const Call& call) {
   return tiling;
 }
 
+Tiling grouped_tiling(const Call& call, int groups, int step) {
+  Tiling tiling{.tiles = kGroupRows / 16, .step = step, .row_warps = 1, .key_warps = groups, .cluster = 1};
+  tiling.grouped = true;
+  while (tiling.cluster < 8 && tiling.parts() * step < call.keys) tiling.cluster *= 2;
+  return tiling;
+}
+
+bool groups_takes(const Call& call, const Tiling& tiling) {
+  const bool has_products = available() && device().major == 9 && device().minor == 0 && device().clusters;
+  const bool is_built = call.d == 128 ? tiling.key_warps == 2 && tiling.step == 64 : call.d == 64;
+  const int most_ctas = tiling.key_warps == 2 ? 4 : tiling.step == 64 ? 2 : 1;
+  return has_products && is_built && split_takes(call) && tiling.cluster <= most_ctas &&
+         int64_t{tiling.parts()} * tiling.step >= call.keys;
+}
+
 std::vector<Tiling> other_tilings(const Call& call) {
   const bool clusters = available() && device().major == 9 && device().clusters;
   const int64_t heads = call.batches * call.heads;
   std::vector<Tiling> result;
   const auto add = [&](const Tiling& tiling) {
-    const bool fits = tiling.staged ? staged_takes(call, tiling) : split_fits(call, tiling);
+    const bool fits = tiling.grouped  ? groups_takes(call, tiling)
+                      : tiling.staged ? staged_takes(call, tiling)
+                                      : split_fits(call, tiling);
     const int64_t ctas = (call.queries + tiling.rows() - 1) / tiling.rows() * heads * tiling.cluster;
     if (fits && ctas <= int64_t{4} * device().sms) result.push_back(tiling);
   };
@@ -110,6 +127,12 @@ std::vector<Tiling> other_tilings(const Call& call) {
       add({.tiles = 1, .step = step, .row_warps = 1, .key_warps = parts / cluster, .cluster = cluster});
   }
   add({.tiles = 1, .step = 32, .row_warps = 1, .key_warps = 8, .cluster = 1, .staged = true});
+  if (call.keys > 64) {
+    add(grouped_tiling(call, 2, 64));
+    if (call.d == 64) add(grouped_tiling(call, 2, 128));
+    if (call.d == 64) add(grouped_tiling(call, 4, 64));
+    if (call.d == 64) add(grouped_tiling(call, 4, 128));
+  }
   if (call.d == 128) return result;
   // Keys that serve more queries.
   add({.tiles = 1, .step = 16, .row_warps = 2, .key_warps = 8, .cluster = 1});

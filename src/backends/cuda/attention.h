@@ -3,7 +3,7 @@
 //
 // Attention by our own kernels. `split`: the keys of a tile of queries are spread over the warps of a cluster, which
 // merge what they found through shared memory; the way for short sequences. `flash`: a CTA walks along all keys of its
-// tile; it takes every size, type of row and address.
+// tile; it takes every size, type of row and address. `groups`: as split, with the products of whole warpgroups.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -39,7 +39,8 @@ Call call_of(const fulcrum_args& args);
 /// cluster share their keys, of which a warp takes `step` at a time. All are powers of two.
 struct Tiling {
   int tiles, step, row_warps, key_warps, cluster;
-  bool staged = false;  // keys come through shared memory: one warp a row, no cluster
+  bool staged = false;   // keys come through shared memory: one warp a row, no cluster
+  bool grouped = false;  // `key_warps` are warpgroups, each with `step` keys, which are all it takes
 
   int rows() const { return 16 * tiles * row_warps; }
   int multiplying() const { return 32 * row_warps * key_warps; }
@@ -69,6 +70,13 @@ fulcrum_status enqueue_split(const Call& call, Element element, const Tiling& ti
 /// The same with all keys of a head in the shared memory of a CTA, where they fit.
 bool staged_takes(const Call& call, const Tiling& tiling);
 fulcrum_status enqueue_staged(const Call& call, Element element, const Tiling& tiling, void* stream,
+                              int64_t count);
+/// The same by warpgroups: 64 queries a CTA, and keys that the groups of a cluster take at once.
+inline constexpr int kGroupRows = 64;
+/// A tiling of `groups` groups a CTA with `step` keys each, and as many CTAs as the keys need.
+Tiling grouped_tiling(const Call& call, int groups, int step);
+bool groups_takes(const Call& call, const Tiling& tiling);
+fulcrum_status enqueue_groups(const Call& call, Element element, const Tiling& tiling, void* stream,
                               int64_t count);
 fulcrum_status enqueue_flash(const Call& call, Element element, void* stream, int64_t count);
 

@@ -209,6 +209,7 @@ fulcrum_status launch_element(const Call& call, const Tiling& tiling, void* stre
 
 fulcrum_status enqueue_split(const Call& call, Element element, const Tiling& tiling, void* stream,
                              int64_t count) {
+  if (tiling.grouped) return enqueue_groups(call, element, tiling, stream, count);
   if (tiling.staged) return enqueue_staged(call, element, tiling, stream, count);
   return element == Element::f16 ? launch_element<Element::f16>(call, tiling, stream, count)
                                  : launch_element<Element::bf16>(call, tiling, stream, count);

@@ -17,8 +17,9 @@ inline constexpr int kThreads = 1024, kWarps = kThreads / kLanes;
 enum class Team { cta, cluster, grid };
 /// How a term finds what its source passed on. `whole`: all values are in shared memory. `bits`: a bit for each node
 /// that passes something on is there, and only such a node's value is fetched. `hot`: the same, but the values of the
-/// first positions are there too. `plain`: every value is fetched.
-enum class Look { whole, bits, hot, plain };
+/// first positions are there too. `own`: the values that this CTA's edges name are there, each once. `plain`: every
+/// value is fetched.
+enum class Look { whole, bits, hot, own, plain };
 
 /// The layout in the device's memory.
 struct Graph {
@@ -31,6 +32,8 @@ struct Graph {
   const Tile* tiles;
   const Hub* hubs;
   const Share* shares;
+  const std::int32_t* wanted;        // positions of the values that a CTA fetches, where edges name these
+  const std::int64_t* wanted_begin;  // by CTA, and the end
 };
 
 /// Memory of a plan, by position. A team of one CTA has what it passes on and the activations in shared memory.
@@ -59,6 +62,7 @@ struct Places {
   int parts;                                            // of this CTA's hubs
   int sources, weights, slices, segments, tiles, hubs;  // of this CTA, where they stay over all hops
   int nodes, activations;                               // of this CTA's slices, with them
+  int wanted;                                           // what this CTA fetches, with them
 };
 
 /// What a node passes on once its row is added up; `activation` becomes the new one. NaN stays NaN.
@@ -103,6 +107,8 @@ struct Spreader {
   const Places& at;
   int lane, warp;
   Share first, end;  // this CTA's
+  std::int64_t first_wanted = 0;
+  int wanted_count = 0;
   std::uint32_t sense = 0;
 
   template <class T>
@@ -145,6 +151,10 @@ struct Spreader {
   __device__ void hold() {
     first = g.shares[blockIdx.x];
     end = g.shares[blockIdx.x + 1];
+    if constexpr (kLook == Look::own) {
+      first_wanted = g.wanted_begin[blockIdx.x];
+      wanted_count = static_cast<int>(g.wanted_begin[blockIdx.x + 1] - first_wanted);
+    }
     if constexpr (!kHeld) return;
     hold<16>(g.node_of + position_of(first.slice) - lane, (end.slice - first.slice) * kLanes, at.nodes);
     asm volatile("cp.async.commit_group;" ::: "memory");  // first: it is wanted first
@@ -154,6 +164,7 @@ struct Spreader {
     hold<8>(g.segments + first.segment, end.segment - first.segment, at.segments);
     hold<16>(g.tiles + first.tile, end.tile - first.tile, at.tiles);
     hold<16>(g.hubs + first.hub, end.hub - first.hub, at.hubs);
+    if constexpr (kLook == Look::own) hold<16>(g.wanted + first_wanted, wanted_count, at.wanted);
     asm volatile("cp.async.commit_group;" ::: "memory");
   }
   template <int kLeft>
@@ -401,9 +412,35 @@ struct Spreader {
           : "memory");
     }
   }
+  /// The values that this CTA's edges name into shared memory, several loads of a thread in flight. Positions ascend,
+  /// so that neighbours in a warp share sectors.
+  __device__ __forceinline__ void fetch_own(const float* from) const {
+    constexpr int kBatch = 8;
+    const std::int32_t* list = kHeld ? in_shared<const std::int32_t>(at.wanted) : g.wanted + first_wanted;
+    float* const view = in_shared<float>(at.view);
+#pragma unroll 1
+    for (int base = static_cast<int>(threadIdx.x); base < wanted_count; base += kBatch * kThreads) {
+      float value[kBatch];
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) {
+        const int place = base + i * kThreads;
+        if (place < wanted_count) value[i] = __ldcg(from + list[place]);
+      }
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) {
+        const int place = base + i * kThreads;
+        if (place < wanted_count) view[place] = value[i];
+      }
+    }
+  }
   /// Everybody's values, or some of them and the bits of all, into shared memory.
   __device__ const float* look(std::int32_t parity) const {
     if constexpr (kTeam == Team::cta || kLook == Look::plain) return values(parity);
+    if constexpr (kLook == Look::own) {
+      fetch_own(values(parity));
+      __syncthreads();
+      return in_shared<const float>(at.view);
+    }
     if constexpr (kLook == Look::whole) {
       copy_in(values(parity), static_cast<int>(g.positions), at.view);
     } else {

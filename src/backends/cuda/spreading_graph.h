@@ -19,8 +19,14 @@ struct DeviceGraph {
   std::int64_t most_edges = 0;  // of one CTA, as what follows
   std::int32_t most_slices = 0, most_tiles = 0, most_segments = 0, most_hubs = 0, most_parts = 0;
   std::int32_t most_tile_edges = 0;  // of one tile
-  Scratch node_of, sources, weights, slices, segments, tiles, hubs, shares;
+  std::int32_t most_wanted = 0;      // values that a CTA fetches; 0: edges name positions
+  Scratch node_of, sources, weights, slices, segments, tiles, hubs, shares, wanted, wanted_begin;
+  bool own() const { return most_wanted > 0; }
 };
+
+/// What edges name: positions, or places among the values that their CTA fetches (spreading_own.h). `better`: the
+/// latter where it is worth it and fits.
+enum class Naming { positions, own, better };
 
 /// Nodes and edges of a prepared graph.
 struct GraphSize {
@@ -29,7 +35,7 @@ struct GraphSize {
 GraphSize size_of(const void* prepared);
 
 /// The graph behind `prepared` (a fulcrum::ops::SpreadingGraph) for so many CTAs.
-fulcrum_status device_graph(const void* prepared, std::int32_t ctas,
+fulcrum_status device_graph(const void* prepared, std::int32_t ctas, Naming naming,
                             std::shared_ptr<const DeviceGraph>* graph);
 
 }  // namespace fulcrum::backends::cuda::spreading

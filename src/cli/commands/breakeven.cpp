@@ -6,6 +6,7 @@
 #include <fulcrum/report.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -35,9 +36,9 @@ Result<std::vector<model::GpuUse>> uses_of(const Options& options) {
   return uses;
 }
 
-Result<Asked> asked_of(const Options& options) {
+Result<Asked> asked_of(const std::string& name, const Options& options) {
   Asked asked;
-  FULCRUM_TRY(asked.op, ops::find(options.positionals().front()));
+  FULCRUM_TRY(asked.op, ops::find(name));
   const ops::Op& op = *asked.op;
   std::string text = options.has("shape") ? options.text("shape") : "";
   if (text.empty() && !op.default_sizes.empty()) text = op.default_sizes[op.default_sizes.size() / 2];
@@ -61,6 +62,27 @@ Result<Asked> asked_of(const Options& options) {
   return asked;
 }
 
+/// The seconds given to one op: half for the coarse curve, the rest for the boundary.
+class Budget {
+ public:
+  explicit Budget(double seconds) : seconds_(seconds) {}
+  Stock::Settings settings(double share) const {
+    return {.case_seconds = std::clamp(seconds_ / 150, 0.1, 0.4),
+            .total_seconds = std::max(0.0, share * seconds_ - spent()),
+            .precision = 0.02};
+  }
+  /// A call that takes longer is not worth measuring here.
+  double call_seconds() const { return std::clamp(seconds_ / 100, 0.02, 0.5); }
+  bool over() const { return spent() > seconds_; }
+
+ private:
+  double spent() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+  double seconds_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
 /// 1, 2, 4 .. 1024 and on by fours, those far apart first: a budget that ends early leaves a coarser curve, not half of
 /// one.
 std::vector<double> coarse_first(double from, double to) {
@@ -76,43 +98,84 @@ std::vector<double> coarse_first(double from, double to) {
   return order;
 }
 
-/// Sizes by powers of two, then towards the boundary that the curves so far show.
-Status sweep(const Asked& asked, Stock& stock, const Target* target, const Options& options) {
-  const Stock::Settings settings{
-      .case_seconds = 0.4, .total_seconds = options.number("budget"), .precision = 0.02};
-  std::vector<Want> wants;
-  for (const double n : coarse_first(asked.sizes.from, asked.sizes.to)) {
-    Shape shape = model::shape_at(asked.sizes, n);
-    auto completed = ops::complete(*asked.op, shape);
-    if (completed.ok() && ops::resolve(*asked.op, *completed).ok()) wants.push_back({asked.op, *completed});
+/// The largest size whose call the CPU finishes within so many seconds, by the model.
+double reach(const model::Model& model, const model::Sizes& sizes, double seconds) {
+  double last = sizes.from;
+  for (double n = sizes.from; n <= sizes.to; n *= 2) {
+    const auto call = model::call_of(sizes.op, model::shape_at(sizes, n), sizes.precision);
+    if (!call.ok()) continue;
+    const Prediction cpu = model.cpu(*call);
+    if (cpu.valid() && cpu.seconds > seconds) break;
+    last = n;
   }
-  FULCRUM_CHECK(stock.ensure(wants, settings));
+  return last;
+}
+
+/// Around where the model sees the boundary, then over the whole range: a budget that ends early has seen the boundary.
+Result<std::vector<double>> first_sizes(const Asked& asked, const model::Model& model, double to) {
+  std::vector<double> order;
+  for (const model::GpuUse& use : asked.uses) {
+    FULCRUM_TRY(const BreakEven theory, model::breakeven(model, asked.sizes, use));
+    if (theory.kind != BreakEven::Kind::at) continue;
+    const double near = std::exp2(std::round(std::log2(theory.n)));
+    for (const double n : {near, near / 2, near * 2}) {
+      if (n >= asked.sizes.from && n <= to) order.push_back(n);
+    }
+  }
+  for (const double n : coarse_first(asked.sizes.from, to)) {
+    if (std::find(order.begin(), order.end(), n) == order.end()) order.push_back(n);
+  }
+  return order;
+}
+
+/// The curve in broad steps, then towards the boundary that the curves so far show.
+Status sweep(const Asked& asked, Stock& stock, const Target& target, const Budget& budget) {
+  const auto want_at = [&asked](double n) -> std::optional<Want> {
+    const auto shape = ops::complete(*asked.op, model::shape_at(asked.sizes, n));
+    if (!shape.ok() || !ops::resolve(*asked.op, *shape).ok()) return std::nullopt;
+    return Want{asked.op, *shape};
+  };
+  FULCRUM_TRY(const model::Model before, model_of(stock, &target));
+  const double to = reach(before, asked.sizes, budget.call_seconds());
+  FULCRUM_TRY(const std::vector<double> sizes, first_sizes(asked, before, to));
+  std::vector<Want> wants;
+  for (const double n : sizes) {
+    if (const auto want = want_at(n)) wants.push_back(*want);
+  }
+  FULCRUM_CHECK(stock.ensure(wants, budget.settings(0.5)));
   constexpr int kRefinements = 6;
   for (const model::GpuUse& use : asked.uses) {
-    for (int i = 0; i < kRefinements && target != nullptr; ++i) {
-      FULCRUM_TRY(const model::Model model, model_of(stock, target));
+    for (int i = 0; i < kRefinements && !budget.over(); ++i) {
+      FULCRUM_TRY(const model::Model model, model_of(stock, &target));
       FULCRUM_TRY(const BreakEven now, model::breakeven(model, asked.sizes, use));
-      const auto next = model::next_size(now.cpu, now.gpu, {.from = asked.sizes.from, .to = asked.sizes.to});
-      if (!next) break;
-      auto shape = ops::complete(*asked.op, model::shape_at(asked.sizes, *next));
-      if (!shape.ok()) break;
-      const std::int64_t before = stock.measured();
-      const Want want{asked.op, *shape};
-      FULCRUM_CHECK(stock.ensure({&want, 1}, settings));
-      if (stock.measured() == before) break;
+      if (now.kind != BreakEven::Kind::at) break;
+      const auto next =
+          model::next_size(now.cpu, now.gpu,
+                           {.from = std::max(asked.sizes.from, std::exp2(std::floor(std::log2(now.n / 2)))),
+                            .to = std::min(to, std::exp2(std::ceil(std::log2(now.n * 2))))});
+      const auto want = next ? want_at(*next) : std::nullopt;
+      if (!want) break;
+      const std::int64_t measured = stock.measured();
+      FULCRUM_CHECK(stock.ensure({&*want, 1}, budget.settings(1)));
+      if (stock.measured() == measured) break;
     }
   }
   return {};
 }
 
-Result<Exit> run_breakeven(const Options& options, Context& context) {
-  FULCRUM_TRY(const Asked asked, asked_of(options));
-  FULCRUM_TRY(Stock stock, Stock::open(context));
-  FULCRUM_TRY(const std::vector<Target> targets, chosen_targets(options, stock));
-  if (targets.empty()) return Error{Code::usage, "a break-even needs a GPU", "leave --gpu none away"};
-  Json list = Json::array();
+/// Nobody asks about calls that take a CPU longer than this, unless --to says so.
+constexpr double kLongestCall = 60;
+
+/// The break-evens of one op on every device asked for, printed and as JSON.
+Status decide(Asked asked, const std::vector<Target>& targets, const Options& options, Stock& stock,
+              Context& context, Json& list) {
+  const Budget budget(options.number("budget"));
   for (const Target& target : targets) {
-    FULCRUM_CHECK(sweep(asked, stock, &target, options));
+    if (!options.has("to")) {
+      FULCRUM_TRY(const model::Model before, model_of(stock, &target));
+      asked.sizes.to = std::max(2 * asked.sizes.from, reach(before, asked.sizes, kLongestCall));
+    }
+    FULCRUM_CHECK(sweep(asked, stock, target, budget));
     FULCRUM_TRY(const model::Model model, model_of(stock, &target));
     for (const model::GpuUse& use : asked.uses) {
       FULCRUM_TRY(const BreakEven theory, model::breakeven(model, asked.sizes, use));
@@ -126,6 +189,25 @@ Result<Exit> run_breakeven(const Options& options, Context& context) {
       list.push_back(std::move(entry));
     }
   }
+  return {};
+}
+
+Result<Exit> run_breakeven(const Options& options, Context& context) {
+  const std::vector<std::string>& names = options.positionals();
+  if (names.size() > 1 && (options.has("shape") || options.has("dim"))) {
+    return Error{Code::usage, "--shape and --dim are of one op, and several were named",
+                 "give each op a command of its own"};
+  }
+  std::vector<Asked> all;
+  for (const std::string& name : names) {
+    FULCRUM_TRY(Asked asked, asked_of(name, options));
+    all.push_back(std::move(asked));
+  }
+  FULCRUM_TRY(Stock stock, Stock::open(context));
+  FULCRUM_TRY(const std::vector<Target> targets, chosen_targets(options, stock));
+  if (targets.empty()) return Error{Code::usage, "a break-even needs a GPU", "leave --gpu none away"};
+  Json list = Json::array();
+  for (const Asked& asked : all) FULCRUM_CHECK(decide(asked, targets, options, stock, context, list));
   FULCRUM_CHECK(context.write_json(Json{{"schema", "fulcrum.breakeven/1"}, {"breakevens", std::move(list)}}));
   return Exit::ok;
 }
@@ -137,15 +219,16 @@ Command breakeven() {
       .name = "breakeven",
       .summary = "Find the size from which a GPU wins, or say why it never does",
       .details =
-          "Sweeps one dim of an op on the best CPU configuration of this machine (and on its GPU, if there "
+          "Sweeps one dim of each op on the best CPU configuration of this machine (and on its GPU, if there "
           "is "
           "one), seeks the boundary, and prints where the GPU begins to win for all larger sizes: with an "
           "interval, as `never` with the reason, or as `indifferent`. A device that is not here is predicted "
           "from its profile, with a grade.",
-      .positionals = {op_position()},
+      .positionals = {op_position(true)},
       .options = target_options(),
       .examples = {{"fulcrum breakeven gelu", "round trip and resident"},
                    {"fulcrum breakeven matmul --gpu l4", "square products on another device"},
+                   {"fulcrum breakeven gelu softmax --gpu h200,this", "what a profile says beside this GPU"},
                    {"fulcrum breakeven cosine_topk --shape Q=1,N=1024,D=768,k=1 --dim N",
                     "along the store's size"}},
       .run = run_breakeven,

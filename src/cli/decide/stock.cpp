@@ -147,6 +147,7 @@ Status Stock::measure(const Case& one, std::optional<ops::Problem>& problem, con
   config.regime = one.regime;
   config.precision = settings.precision;
   config.budget_seconds = want.seconds > 0 ? want.seconds : settings.case_seconds;
+  config.warmup_seconds = std::min(config.warmup_seconds, 0.2 * config.budget_seconds);
   config.machine = &host_;
   config.keep_raw = false;
   config.interrupted = interrupted;

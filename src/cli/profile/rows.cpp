@@ -55,10 +55,18 @@ bool matches(std::string_view text, Words patterns) {
 
 /// "void ns::work<int>(float)" -> "ns::work": arguments and types name no function.
 std::string bare_name(std::string_view function) {
-  constexpr std::string_view kNobody = "(anonymous namespace)::";
+  constexpr std::string_view kNobody = "(anonymous namespace)::", kClone = " [clone ";
   std::string text(function);
   for (std::size_t at = text.find(kNobody); at != std::string::npos; at = text.find(kNobody)) {
     text.erase(at, kNobody.size());
+  }
+  // "work(int) [clone ._omp_fn.0]": compilers split functions, and what they made is a function of its own.
+  std::string clones;
+  for (std::size_t at = text.rfind(kClone); at != std::string::npos; at = text.rfind(kClone)) {
+    const std::size_t end = text.find(']', at);
+    clones.insert(0,
+                  text.substr(at + kClone.size(), end == std::string::npos ? end : end - at - kClone.size()));
+    text.erase(at);
   }
   std::string out;
   int depth = 0;
@@ -73,7 +81,7 @@ std::string bare_name(std::string_view function) {
   if (space != std::string::npos && out.find("operator") == std::string::npos && out.front() != '[') {
     out.erase(0, space + 1);
   }
-  return out.empty() ? std::string(function) : out;
+  return out.empty() ? std::string(function) : out + clones;
 }
 
 /// The name with what it is in: "Index::search".

@@ -171,12 +171,14 @@ void on_api(Session& s, bool is_runtime, const Api& api, const CUpti_CallbackDat
   if (!is_runtime && thread->in_runtime) return;
   if (data.callbackSite == CUPTI_API_ENTER) {
     if (is_runtime) thread->in_runtime = true;
-    if (api.call == Call::launch || api.call == Call::graph_launch) thread->count_launch();
+    const bool is_traced = s.is_in_window(), is_graph = api.call == Call::graph_launch;
+    if (api.call == Call::launch || is_graph) thread->count_launch(is_graph, is_traced);
     if (api.managed) s.enable_managed();
-    if (s.is_in_window()) thread->begin_call(data.correlationId, now_ns());
+    if (is_traced) thread->begin_call(data.correlationId, now_ns());
     return;
   }
   if (is_runtime) thread->in_runtime = false;
+  if (!thread->has_open_call()) return;
   SeenCall seen{};
   seen.begin_ns = thread->end_call(data.correlationId);
   if (seen.begin_ns == 0) return;
@@ -211,9 +213,6 @@ void enable_domain(Session& s, CUpti_CallbackDomain domain, Api (&apis)[kMostFun
 
 void switch_domain(Session& s, CUpti_CallbackDomain domain, const Api (&apis)[kMostFunctions], bool on) {
   for (std::uint32_t id = 1; id < kMostFunctions; ++id) {
-    // Calls that wait are likely to be under way when a window begins, and where CUPTI sees one end of a call only, all
-    // later ones of that thread get its number: those stay on, and so does managed memory, whose counters are switched
-    // on by the first of it.
     const bool is_launch = apis[id].call == Call::launch || apis[id].call == Call::graph_launch;
     if (apis[id].wanted && is_launch) s.cupti.cuptiEnableCallback(on ? 1 : 0, s.subscriber, domain, id);
   }
@@ -223,6 +222,9 @@ void switch_domain(Session& s, CUpti_CallbackDomain domain, const Api (&apis)[kM
 
 void switch_callbacks(Session& s, bool on) noexcept {
   if (on) events().forget();
+  // They stay on, and outside windows only count launches: where CUPTI sees one end of a call alone, all later calls of
+  // that thread get its number.
+  if (!s.config.has_part("toggle-calls")) return;
   switch_domain(s, CUPTI_CB_DOMAIN_RUNTIME_API, runtime_apis, on);
   switch_domain(s, CUPTI_CB_DOMAIN_DRIVER_API, driver_apis, on);
 }

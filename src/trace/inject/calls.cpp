@@ -52,9 +52,14 @@ ThreadCalls* CallRings::mine() noexcept {
   return this_thread;
 }
 
-std::int64_t CallRings::launches() noexcept {
-  std::int64_t sum = 0;
-  each([&](const ThreadCalls& t) { sum += t.launches(); });
+Launches CallRings::launches() noexcept {
+  Launches sum;
+  each([&](const ThreadCalls& t) {
+    const Launches own = t.launches();
+    sum.kernels += own.kernels;
+    sum.graphs += own.graphs;
+    sum.traced += own.traced;
+  });
   return sum;
 }
 

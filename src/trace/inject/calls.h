@@ -30,6 +30,12 @@ struct SeenCall {
 };
 static_assert(sizeof(SeenCall) == 64);
 
+/// Launches that were seen, whether traced or not. A graph is one.
+struct Launches {
+  std::int64_t kernels = 0, graphs = 0, traced = 0;
+  std::int64_t all() const { return kernels + graphs; }
+};
+
 class ThreadCalls {
  public:
   static constexpr std::uint32_t kPlaces = 8192;
@@ -47,8 +53,9 @@ class ThreadCalls {
     head_.store(head + 1, std::memory_order_release);
     return (head + 1) % (kPlaces / 2) == 0;
   }
-  void count_launch() {
-    launches_.store(launches_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  void count_launch(bool is_graph, bool is_traced) {
+    add_one(is_graph ? graphs_ : kernels_);
+    if (is_traced) add_one(traced_);
   }
 
   /// Called by the writer's thread: everything that is there, oldest first.
@@ -61,7 +68,10 @@ class ThreadCalls {
     tail_.store(tail, std::memory_order_release);
     return count;
   }
-  std::int64_t launches() const { return launches_.load(std::memory_order_relaxed); }
+  Launches launches() const {
+    return {kernels_.load(std::memory_order_relaxed), graphs_.load(std::memory_order_relaxed),
+            traced_.load(std::memory_order_relaxed)};
+  }
   std::int64_t lost() const { return lost_.load(std::memory_order_relaxed); }
 
   // Calls that have begun and not ended. A window may open or close inside one, so begin and end are matched.
@@ -69,6 +79,7 @@ class ThreadCalls {
     if (open_count_ == kMostOpen) open_count_ = 0;
     open_[open_count_++] = {now_ns, correlation};
   }
+  bool has_open_call() const { return open_count_ > 0; }
   /// When it began; 0: that was not seen.
   std::int64_t end_call(std::uint32_t correlation) {
     while (open_count_ > 0)
@@ -97,6 +108,11 @@ class ThreadCalls {
   std::uint32_t known_generation = 0, known_id = 0;
 
  private:
+  // By this thread alone, so that no locked instruction is needed.
+  static void add_one(std::atomic<std::int64_t>& counter) {
+    counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+
   struct OpenCall {
     std::int64_t begin_ns;
     std::uint32_t correlation;
@@ -106,7 +122,7 @@ class ThreadCalls {
   int open_count_ = 0;
   std::unique_ptr<SeenCall[]> ring_;
   alignas(64) std::atomic<std::uint32_t> head_{0};
-  std::atomic<std::int64_t> launches_{0}, lost_{0};
+  std::atomic<std::int64_t> kernels_{0}, graphs_{0}, traced_{0}, lost_{0};
   alignas(64) std::atomic<std::uint32_t> tail_{0};
 };
 
@@ -121,7 +137,7 @@ class CallRings {
     const std::lock_guard lock(mutex_);
     for (auto& thread : threads_) visit(*thread);
   }
-  std::int64_t launches() noexcept;
+  Launches launches() noexcept;
 
  private:
   static void thread_ends(void* thread);

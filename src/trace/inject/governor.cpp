@@ -10,13 +10,18 @@
 namespace fulcrum::trace::inject {
 namespace {
 
+// What the budget is for is met with something to spare: costs differ between machines, and looking costs a little
+// outside windows too.
+constexpr double kAim = 0.6;
 // Credit that gathers while the program does little: about what one window of a busy one costs.
-constexpr double kMostCreditNs = 30e6;
+constexpr double kMostCreditNs = 10e6;
 constexpr double kDenseRecordsPerSecond = 100e3;
-// CUPTI leaves its hooks in launches once a kind was switched on again, which costs a tenth of a bare launch: where
-// launches are most of what the program does, the first window stands alone for a while.
-constexpr double kLaunchBoundShare = 0.25;
-constexpr std::int64_t kFirstWindowStandsNs = 3'000'000'000;
+// A pair of a window and the time before it is noisy: the assumed cost counts as so many of them.
+constexpr double kAssumedPairs = 8;
+constexpr int kLeastPairs = 4;
+constexpr double kLeastCorrection = 0.3, kMostCorrection = 3;
+// Fewer launches than these say nothing about a rate.
+constexpr std::int64_t kLeastLaunches = 50;
 // Beyond half of the file's limit: the first pause, and what share of the rest one window may fill.
 constexpr std::int64_t kFirstPauseNs = 500'000'000;
 constexpr std::int64_t kWindowShare = 8;
@@ -27,7 +32,7 @@ Governor::Governor(const Limits& limits, std::int64_t now_ns, std::uint64_t seed
     : limits_(limits),
       state_(seed * 2862933555777941757u + 3037000493u),
       last_ns_(now_ns),
-      window_begin_ns_(now_ns),
+      stretch_begin_ns_(now_ns),
       window_length_ns_(limits.window_ns) {}
 
 double Governor::random() {
@@ -35,40 +40,55 @@ double Governor::random() {
   return double(state_ >> 11) / 9007199254740992.0;
 }
 
-bool Governor::tick(std::int64_t now_ns, double spent_ns, std::int64_t records) noexcept {
+bool Governor::tick(std::int64_t now_ns, const Seen& seen) noexcept {
   const double passed_ns = double(now_ns - last_ns_);
-  const double spent_now_ns = spent_ns - last_spent_ns_;
-  last_ns_ = now_ns;
-  last_spent_ns_ = spent_ns;
-  balance_ns_ = std::min(balance_ns_ + limits_.budget_share * passed_ns - spent_now_ns, kMostCreditNs);
-  if (tracing_) {
-    // Only while it works: a share of an import of two seconds says nothing.
-    if (records > last_records_) {
-      traced_ns_ += passed_ns;
-      traced_spent_ns_ += spent_now_ns;
-    }
-    window_records_ += records - last_records_;
+  const double spent_now_ns = seen.spent_ns - last_.spent_ns;
+  const double charged_now_ns = spent_now_ns * correction();
+  charged_ns_ += charged_now_ns;
+  balance_ns_ =
+      std::min(balance_ns_ + kAim * limits_.budget_share * passed_ns - charged_now_ns, kMostCreditNs);
+  // Only while it works: a share of an import of two seconds says nothing.
+  if (tracing_ && seen.records > last_.records) {
+    traced_ns_ += passed_ns;
+    traced_spent_ns_ += spent_now_ns;
   }
-  last_records_ = records;
+  last_ns_ = now_ns;
+  last_ = seen;
   if (limits_.full) return tracing_ = true;
 
   if (tracing_) {
-    const std::int64_t length_ns = now_ns - window_begin_ns_;
-    const bool is_dense = double(window_records_) > kDenseRecordsPerSecond * double(length_ns) * 1e-9;
+    const std::int64_t length_ns = now_ns - stretch_begin_ns_;
+    const bool is_dense =
+        double(seen.records - stretch_begin_.records) > kDenseRecordsPerSecond * double(length_ns) * 1e-9;
     const double stretch = double(window_length_ns_) / double(limits_.window_ns);
     const double least_ns = double(is_dense ? limits_.dense_window_ns : limits_.window_ns) * stretch;
-    if (double(length_ns) >= least_ns && balance_ns_ < 0) {
-      tracing_ = false;
-      if (pause_until_ns_ == 0)
-        pause_until_ns_ = full_share() > kLaunchBoundShare ? now_ns + kFirstWindowStandsNs : now_ns;
-    }
-  } else if (balance_ns_ >= 0 && now_ns >= pause_until_ns_) {
-    tracing_ = true;
-    window_begin_ns_ = now_ns;
-    window_records_ = 0;
-    window_length_ns_ = std::int64_t(double(limits_.window_ns) * (1 + 0.6 * random()));
+    if (double(length_ns) >= least_ns && balance_ns_ < 0) close(now_ns);
+  } else if (balance_ns_ >= 0) {
+    open(now_ns);
   }
   return tracing_;
+}
+
+void Governor::open(std::int64_t now_ns) {
+  const std::int64_t launches = last_.launches - stretch_begin_.launches;
+  rate_before_ = launches >= kLeastLaunches ? double(launches) / double(now_ns - stretch_begin_ns_) : 0;
+  tracing_ = true;
+  stretch_begin_ns_ = now_ns;
+  stretch_begin_ = last_;
+  window_length_ns_ = std::int64_t(double(limits_.window_ns) * (1 + 0.6 * random()));
+}
+
+void Governor::close(std::int64_t now_ns) {
+  const std::int64_t launches = last_.launches - stretch_begin_.launches;
+  // The first window has the start of the program in it.
+  if (!is_first_ && rate_before_ > 0 && launches >= kLeastLaunches) {
+    const double rate = double(launches) / double(now_ns - stretch_begin_ns_);
+    pairs_[pair_count_++ % kMostPairs] = rate_before_ / rate - 1;
+  }
+  is_first_ = false;
+  tracing_ = false;
+  stretch_begin_ns_ = now_ns;
+  stretch_begin_ = last_;
 }
 
 bool Governor::keep(std::int64_t now_ns, std::int64_t file_bytes) noexcept {
@@ -94,9 +114,31 @@ bool Governor::keep(std::int64_t now_ns, std::int64_t file_bytes) noexcept {
   return keeping_;
 }
 
-double Governor::full_share() const {
+double Governor::assumed_share() const {
   const double undisturbed_ns = traced_ns_ - traced_spent_ns_;
   return traced_ns_ > 0 && undisturbed_ns > 0 ? traced_spent_ns_ / undisturbed_ns : -1;
+}
+
+double Governor::measured_share() const {
+  const int count = std::min(pair_count_, kMostPairs);
+  if (count < kLeastPairs) return -1;
+  double sorted[kMostPairs];
+  std::copy_n(pairs_, count, sorted);
+  std::nth_element(sorted, sorted + count / 2, sorted + count);
+  return std::max(sorted[count / 2], 0.0);
+}
+
+double Governor::correction() const {
+  const double assumed = assumed_share(), measured = measured_share();
+  if (assumed <= 0 || measured < 0) return 1;
+  const double count = std::min(pair_count_, kMostPairs);
+  const double both = (kAssumedPairs * assumed + count * measured) / (kAssumedPairs + count);
+  return std::clamp(both / assumed, kLeastCorrection, kMostCorrection);
+}
+
+double Governor::full_share() const {
+  const double assumed = assumed_share();
+  return assumed < 0 ? -1 : assumed * correction();
 }
 
 }  // namespace fulcrum::trace::inject

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// When to trace and when not. Tracing costs the program time in proportion to what it records; the costs of a record
-// are known, so the time spent so far is too. Where it exceeds the budget, tracing goes on in windows. Pure: the
-// caller brings the clock and the counts.
+// When to trace and when not. Tracing costs the program time in proportion to what it records. What a record costs is
+// assumed at first; as soon as there are windows, the program itself tells: it launches faster while nobody looks.
+// Where the cost exceeds the budget, tracing goes on in windows. Pure: the caller brings the clock and the counts.
 #pragma once
 
 #include <cstdint>
@@ -20,32 +20,50 @@ class Governor {
     std::int64_t dense_window_ns = 100'000'000;
     std::int64_t limit_bytes = 0;  // of the file; 0: none
   };
+  /// All since the start.
+  struct Seen {
+    double spent_ns = 0;  // of the program's time, as the assumed cost of a record has it
+    std::int64_t records = 0;
+    std::int64_t launches = 0;  // whether traced or not
+  };
 
   Governor(const Limits& limits, std::int64_t now_ns, std::uint64_t seed);
 
-  /// What has been spent since the start, in nanoseconds of the program's time, and whether to trace from now on.
-  bool tick(std::int64_t now_ns, double spent_ns, std::int64_t records) noexcept;
+  /// Whether to trace from now on.
+  bool tick(std::int64_t now_ns, const Seen&) noexcept;
   /// Whether records are to be kept in the file from now on: beyond half of its limit only in windows whose distance
   /// doubles. Call after tick().
   bool keep(std::int64_t now_ns, std::int64_t file_bytes) noexcept;
 
   bool tracing() const { return tracing_; }
   bool keeping() const { return keeping_; }
-  /// Share of the program's time that tracing everything costs, as seen in windows so far; -1: nothing was seen.
+  /// Share of the program's time that tracing everything costs: as assumed, corrected by what windows and the time
+  /// between them show; -1: nothing was seen.
   double full_share() const;
+  /// The same from launches a second within windows and just before them alone, the median of windows; -1: too few.
+  double measured_share() const;
+  /// Of the program's time, so far.
+  double spent_ns() const { return charged_ns_; }
 
  private:
   double random();  // 0 to 1
+  double assumed_share() const;
+  double correction() const;
+  void open(std::int64_t now_ns);
+  void close(std::int64_t now_ns);
+
+  static constexpr int kMostPairs = 63;
 
   Limits limits_;
   std::uint64_t state_;
-  bool tracing_ = true, keeping_ = true;
-  std::int64_t last_ns_, window_begin_ns_, window_length_ns_;
-  double last_spent_ns_ = 0, window_spent_ns_ = 0;
-  std::int64_t window_records_ = 0, last_records_ = 0;
-  double balance_ns_ = 0;  // what may still be spent
+  bool tracing_ = true, keeping_ = true, is_first_ = true;
+  std::int64_t last_ns_, stretch_begin_ns_, window_length_ns_;  // a stretch: a window, or what is between two
+  Seen last_, stretch_begin_;
+  double balance_ns_ = 0, charged_ns_ = 0;  // what may still be spent, and what was
   double traced_ns_ = 0, traced_spent_ns_ = 0;
-  std::int64_t pause_until_ns_ = 0;
+  double rate_before_ = 0;  // launches a nanosecond, between the last window and this
+  double pairs_[kMostPairs] = {};
+  int pair_count_ = 0;
   bool limited_ = false;
   std::int64_t keep_until_ns_ = 0, pause_ns_ = 0, next_keep_ns_ = 0, keep_bytes_ = 0;
 };

@@ -141,13 +141,17 @@ bool Recorder::stamps_are_good(std::uint64_t begin, std::uint64_t end) {
 
 void Recorder::parse(const CUpti_ActivityKernel9& launch) {
   if (!stamps_are_good(launch.start, launch.end)) return;
-  count_grid(launch);
+  if (window_waits_ && std::int64_t(launch.start) >= next_begin_ns_) {
+    window_waits_ = false;
+    write_sums(waiting_, true);
+  }
   const std::uint32_t shape_id = shape(launch);
   const std::uint32_t stream_id = stream(launch.contextId, launch.streamId, launch.deviceId);
   const auto duration = std::int64_t(launch.end - launch.start);
+  const bool is_of_graph = launch.graphId != 0;
   Sum& sum = sums_
-                 .try_emplace(std::uint64_t{shape_id} << 32 | stream_id,
-                              Sum{shape_id, stream_id, 0, 0, INT64_MAX, 0, {}})
+                 .try_emplace((std::uint64_t{shape_id} << 32 | stream_id) << 1 | (is_of_graph ? 1 : 0),
+                              Sum{shape_id, stream_id, is_of_graph, 0, 0, INT64_MAX, 0, {}})
                  .first->second;
   ++sum.count;
   sum.sum_ns += duration;

@@ -28,16 +28,19 @@ class Recorder {
   void keep(bool yes) { keep_ = yes; }
   /// Writes what has gathered.
   void write();
-  /// Adds what came since the last call to the totals and writes those that changed; of several records of a total the
-  /// last one counts. Not in a window: what came last speaks for the time since then as well.
-  void write_totals(bool in_window, std::int64_t now_ns);
-  /// A window has ended and the next begins. How many kernels were launched between them is seen from the number of
-  /// the next one's first: the old window speaks for them too.
-  void begin_window(std::int64_t begin_ns);
+  /// By how much a window speaks for more than itself: all launches until the next one, over those within.
+  struct Weights {
+    double kernels = 1, graphs = 1;
+  };
+  /// Writes the totals that changed as they stand; of several records of a total the last one counts.
+  void write_totals();
+  /// A window has ended and the next begins: what came before that instant has these weights.
+  void begin_window(std::int64_t begin_ns, Weights of_the_last);
+  /// Nothing more will come.
+  void end_totals(Weights of_the_last);
   /// What was lost since the last call. `lost_calls` counts from the start.
   void write_drops(std::int64_t lost_calls);
 
-  bool notes_ids = false;                    // for a measurement: which numbers kernels have in a window
   std::int64_t ops() const { return ops_; }  // kernels, copies and memsets seen
   std::int64_t calls() const { return calls_; }
 
@@ -61,6 +64,7 @@ class Recorder {
   };
   struct Sum {
     std::uint32_t shape, stream;
+    bool is_of_graph;
     std::int64_t count, sum_ns, min_ns, max_ns;
     std::uint32_t histogram[40];
   };
@@ -68,10 +72,6 @@ class Recorder {
     double count = 0, sum_ns = 0;
     std::int64_t min_ns = INT64_MAX, max_ns = 0;
     float histogram[40] = {};
-  };
-  // The driver numbers the kernels of a context as they are launched, whether anybody looks or not.
-  struct Grids {
-    std::int64_t first = 0, last = 0, count = 0;
   };
   struct Addresses {
     std::uint64_t from, to, hash;
@@ -94,9 +94,7 @@ class Recorder {
   std::uint32_t stream(std::uint32_t context, std::uint32_t cupti_id, std::uint32_t device);
   void describe_stream(std::uint32_t context, std::uint32_t cupti_id, std::uint32_t flags);
   std::uint32_t thread(pid_t tid);
-  void count_grid(const CUpti_ActivityKernel9&);
-  double weight_until(std::int64_t until_ns) const;
-  void add_sums(double weight);
+  void write_sums(Weights, bool are_final);
   void remember(std::uint32_t correlation, const Addresses&);
   Addresses addresses(std::uint32_t correlation, std::uint32_t runtime_correlation) const;
 
@@ -115,11 +113,9 @@ class Recorder {
   std::unordered_map<pid_t, std::uint32_t> threads_;
   std::unordered_map<std::uint64_t, Sum, Hash> sums_;  // since the last totals
   std::unordered_map<std::uint64_t, Whole, Hash> wholes_;
-  std::unordered_map<std::uint32_t, Grids> grids_;  // of the window, by context
-  bool window_waits_ = false;                       // sums_ are of the window before
+  bool window_waits_ = false;  // sums_ are of the window before, with these weights
   std::int64_t next_begin_ns_ = 0;
-  std::int64_t first_ns_ = 0, last_ns_ = 0;  // of the window's kernels
-  double gap_rate_ = 1;                      // launches a second between windows, over those within
+  Weights waiting_;
   std::uint32_t shape_count_ = 0;
   // Where copies came from and went, by correlation: the younger half and the older half of what is remembered.
   std::unordered_map<std::uint32_t, Addresses> addresses_, older_addresses_;

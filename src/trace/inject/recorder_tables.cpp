@@ -189,70 +189,47 @@ void Recorder::write() {
   write_all(writer_, file::Kind::fault, faults_);
 }
 
-double Recorder::weight_until(std::int64_t until_ns) const {
-  if (last_ns_ <= first_ns_ || until_ns <= last_ns_) return 1;
-  return 1 + double(until_ns - last_ns_) / double(last_ns_ - first_ns_) * gap_rate_;
-}
-
-void Recorder::begin_window(std::int64_t begin_ns) {
-  if (window_waits_) add_sums(weight_until(next_begin_ns_));
+void Recorder::begin_window(std::int64_t begin_ns, Weights of_the_last) {
+  if (window_waits_) write_sums(waiting_, true);
   window_waits_ = true;
   next_begin_ns_ = begin_ns;
+  waiting_ = of_the_last;
 }
 
-void Recorder::count_grid(const CUpti_ActivityKernel9& launch) {
-  const auto begin_ns = std::int64_t(launch.start);
-  if (window_waits_ && begin_ns >= next_begin_ns_) {
-    const Grids& before = grids_[launch.contextId];
-    // Nodes of graphs may be numbered otherwise: the numbers count where they were without gaps in the window.
-    const std::int64_t span = before.last - before.first + 1;
-    const bool are_dense = before.count > 0 && std::abs(span - before.count) * 50 <= before.count;
-    const double by_time = weight_until(begin_ns);
-    double weight = by_time;
-    if (are_dense && launch.gridId > before.last) {
-      weight = double(launch.gridId - before.first) / double(span);
-      if (by_time > 1) gap_rate_ *= (weight - 1) / (by_time - 1);
-    }
-    add_sums(weight);
-  }
-  if (first_ns_ == 0) first_ns_ = begin_ns;
-  last_ns_ = std::max(last_ns_, std::int64_t(launch.end));
-  Grids& grids = grids_[launch.contextId];
-  if (grids.count++ == 0) grids.first = grids.last = launch.gridId;
-  grids.first = std::min(grids.first, launch.gridId);
-  grids.last = std::max(grids.last, launch.gridId);
-}
+void Recorder::write_totals() { write_sums(window_waits_ ? waiting_ : Weights{}, false); }
 
-void Recorder::write_totals(bool in_window, std::int64_t now_ns) {
-  add_sums(in_window && !window_waits_ ? 1 : weight_until(now_ns));
-}
-
-void Recorder::add_sums(double weight) {
+void Recorder::end_totals(Weights of_the_last) {
+  write_sums(window_waits_ ? waiting_ : of_the_last, true);
   window_waits_ = false;
-  grids_.clear();
-  first_ns_ = last_ns_ = 0;
-  std::vector<file::Total> totals;
-  totals.reserve(sums_.size());
-  for (const auto& [key, sum] : sums_) {
-    Whole& whole = wholes_[key];
+}
+
+void Recorder::write_sums(Weights weights, bool are_final) {
+  std::unordered_map<std::uint64_t, Whole, Hash> changed;
+  for (const auto& [_, sum] : sums_) {
+    const std::uint64_t key = std::uint64_t{sum.shape} << 32 | sum.stream;
+    Whole& whole = changed.try_emplace(key, wholes_[key]).first->second;
+    const double weight = sum.is_of_graph ? weights.graphs : weights.kernels;
     whole.count += double(sum.count) * weight;
     whole.sum_ns += double(sum.sum_ns) * weight;
     whole.min_ns = std::min(whole.min_ns, sum.min_ns);
     whole.max_ns = std::max(whole.max_ns, sum.max_ns);
+    for (int i = 0; i < 40; ++i) whole.histogram[i] += float(sum.histogram[i] * weight);
+  }
+  std::vector<file::Total> totals;
+  totals.reserve(changed.size());
+  for (const auto& [key, whole] : changed) {
     file::Total out{};
-    out.shape = sum.shape;
-    out.stream = sum.stream;
+    out.shape = std::uint32_t(key >> 32);
+    out.stream = std::uint32_t(key);
     out.count = std::llround(whole.count);
     out.sum_ns = std::llround(whole.sum_ns);
     out.min_ns = whole.min_ns;
     out.max_ns = whole.max_ns;
-    for (int i = 0; i < 40; ++i) {
-      whole.histogram[i] += float(sum.histogram[i] * weight);
-      out.histogram[i] = std::uint32_t(std::lround(whole.histogram[i]));
-    }
+    for (int i = 0; i < 40; ++i) out.histogram[i] = std::uint32_t(std::lround(whole.histogram[i]));
     totals.push_back(out);
+    if (are_final) wholes_[key] = whole;
   }
-  sums_.clear();
+  if (are_final) sums_.clear();
   write_all(writer_, file::Kind::total, totals);
 }
 

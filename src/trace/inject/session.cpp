@@ -177,7 +177,11 @@ void Session::start() noexcept {
     writer.property("note", note);
     return;
   }
-  for (const CUpti_ActivityKind kind : kAlways) enable(kind);
+  for (const CUpti_ActivityKind kind : kAlways) {
+    const bool is_cost = kind == CUPTI_ACTIVITY_KIND_OVERHEAD || kind == CUPTI_ACTIVITY_KIND_JIT;
+    if (is_cost && config.has_part("no-costs")) continue;
+    enable(kind);
+  }
   for (const CUpti_ActivityKind kind : kInWindows) {
     if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && config.has_part("no-kernels")) continue;
     enable(kind);

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include <semaphore.h>
 #include <sys/types.h>
@@ -54,12 +55,13 @@ class Session {
   bool enable(CUpti_ActivityKind) noexcept;
   void set_window(bool on) noexcept;
   void note_window(std::int64_t now_ns) noexcept;
+  std::optional<Recorder::Weights> weigh(const Launches& now) noexcept;
   void govern() noexcept;
   void control_loop() noexcept;
   void writer_loop() noexcept;
   void write_round() noexcept;
   void write_end() noexcept;
-  double spent_ns() noexcept;
+  Governor::Seen seen() noexcept;
   static void* enter_control(void*);
   static void* enter_writer(void*);
 
@@ -76,11 +78,14 @@ class Session {
   std::int64_t first_begin_ns_ = 0;
   bool has_windows_ = false;
   std::int64_t toggles_ = 0, toggle_ns_ = 0;
+  // Launches: when the window began, and within windows since the last one that has its weights.
+  Launches window_begin_launches_, weighed_launches_, seen_launches_;
 
   // Between the threads.
-  std::atomic<bool> keep_{true}, totals_wanted_{false}, window_wanted_{false}, drain_{false},
-      ended_in_window_{true};
+  std::atomic<bool> keep_{true}, totals_wanted_{false}, window_wanted_{false}, drain_{false};
   std::atomic<std::int64_t> next_begin_ns_{0};
+  std::atomic<double> kernels_weight_{1}, graphs_weight_{1};
+  Recorder::Weights end_weights_;  // before drain_
   std::atomic<std::int64_t> seen_ops_{0}, seen_calls_{0}, lost_calls_{0};
   std::atomic<const char*> end_{nullptr};
   std::atomic<int> signal_{0};

@@ -24,6 +24,8 @@ namespace {
 
 constexpr std::int64_t kFlushNs = 500'000'000;
 constexpr int kTickMs = 20, kWriterMs = 40;
+// What a launch outside windows takes to be counted.
+constexpr double kUntracedNs = 150;
 constexpr std::int64_t kTotalsNs = 10'000'000'000;
 constexpr std::int64_t kSpanNs = 1'000'000'000;    // windows are written down at least so often
 constexpr std::int64_t kSignalNs = 3'000'000'000;  // a signal ends the process by then, whatever hangs
@@ -66,10 +68,26 @@ void* Session::enter_writer(void* self) {
   return nullptr;
 }
 
-double Session::spent_ns() noexcept {
+Governor::Seen Session::seen() noexcept {
   // Launches are known at once, kernels only when CUPTI hands them over; nodes of graphs only as the latter.
-  const std::int64_t ops = std::max(seen_ops_.load(), rings.launches());
-  return double(ops) * config.record_ns + double(seen_calls_) * config.call_ns;
+  const Launches launches = rings.launches();
+  const std::int64_t ops = std::max(seen_ops_.load(), launches.traced);
+  const double spent_ns = double(ops) * config.record_ns + double(seen_calls_) * config.call_ns +
+                          double(launches.all() - launches.traced) * kUntracedNs;
+  return {spent_ns, ops + seen_calls_, launches.all()};
+}
+
+/// A window is about to begin, or all is over: what the last one speaks for.
+std::optional<Recorder::Weights> Session::weigh(const Launches& now) noexcept {
+  const Launches begin = weighed_launches_, within = seen_launches_;
+  if (within.all() == 0) return {};  // one more gap for the next window to speak for
+  weighed_launches_ = now;
+  seen_launches_ = {};
+  const auto ratio = [](std::int64_t all, std::int64_t seen) {
+    return seen > 0 ? double(std::max(all, seen)) / double(seen) : 1.0;
+  };
+  return Recorder::Weights{ratio(now.kernels - begin.kernels, within.kernels),
+                           ratio(now.graphs - begin.graphs, within.graphs)};
 }
 
 void Session::note_window(std::int64_t now) noexcept {
@@ -82,7 +100,7 @@ void Session::note_window(std::int64_t now) noexcept {
 void Session::govern() noexcept {
   const std::int64_t now = now_ns();
   const bool was_keeping = governor_->keeping();
-  bool traces = governor_->tick(now, spent_ns(), seen_ops_ + seen_calls_);
+  bool traces = governor_->tick(now, seen());
   // Nothing more can be written, so nothing more need be looked at.
   if (writer.failure() != 0) traces = false;
   if (config.has_part("off")) traces = now < first_begin_ns_ + kFlushNs;
@@ -95,12 +113,20 @@ void Session::govern() noexcept {
   }
   if (is_tracing && !traces) {
     set_window(false);
+    const Launches launches = rings.launches();
+    seen_launches_.kernels += launches.kernels - window_begin_launches_.kernels;
+    seen_launches_.graphs += launches.graphs - window_begin_launches_.graphs;
     cupti.cuptiActivityFlushAll(0);
   } else if (!is_tracing && traces) {
     cupti.cuptiActivityFlushAll(0);
-    next_begin_ns_ = now;
-    window_wanted_ = true;
-    buffers.wake();
+    window_begin_launches_ = rings.launches();
+    if (const auto weights = weigh(window_begin_launches_)) {
+      kernels_weight_ = weights->kernels;
+      graphs_weight_ = weights->graphs;
+      next_begin_ns_ = now;
+      window_wanted_ = true;
+      buffers.wake();
+    }
     set_window(true);
   }
   const bool records_were_kept = span_begin_ns_ != 0, are_kept = traces && keeps;
@@ -115,7 +141,7 @@ void Session::govern() noexcept {
 }
 
 void Session::control_loop() noexcept {
-  start_clocks(writer);
+  if (!config.has_part("no-clocks")) start_clocks(writer);
   write_binaries(writer);
   std::int64_t flushed_ns = now_ns(), totals_ns = flushed_ns;
   while (end_ == nullptr && signal_ == 0) {
@@ -138,8 +164,16 @@ void Session::control_loop() noexcept {
 }
 
 void Session::write_end() noexcept {
+  governor_->tick(now_ns(), seen());
   cupti.cuptiActivityFlushAll(0);
-  ended_in_window_ = in_window_.exchange(false);
+  const bool was_in_window = in_window_.exchange(false);
+  // Ended within a window, it speaks for itself and for gaps before it that no other does.
+  const Launches launches = rings.launches();
+  if (was_in_window) {
+    seen_launches_.kernels += launches.kernels - window_begin_launches_.kernels;
+    seen_launches_.graphs += launches.graphs - window_begin_launches_.graphs;
+  }
+  end_weights_ = weigh(launches).value_or(Recorder::Weights{});
   cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   active_ = false;
   drain_ = true;
@@ -151,14 +185,17 @@ void Session::write_end() noexcept {
   write_binaries(writer);
   if (toggles_ > 0) writer.property("toggle_ns", double(toggle_ns_) / double(toggles_));
   if (governor_->full_share() >= 0) writer.property("full_overhead_share", governor_->full_share());
+  if (governor_->measured_share() >= 0)
+    writer.property("measured_overhead_share", governor_->measured_share());
+  writer.property("launches", double(launches.all()));
   char end[32];
   const char* why = end_;
   if (signal_ != 0) {
     std::snprintf(end, sizeof end, "signal %d", signal_.load());
     why = end;
   }
-  writer.append(file::Kind::footer,
-                file::Footer{now_ns(), writer.text(why != nullptr ? why : "exit"), 0, spent_ns() * 1e-9});
+  writer.append(file::Kind::footer, file::Footer{now_ns(), writer.text(why != nullptr ? why : "exit"), 0,
+                                                 governor_->spent_ns() * 1e-9});
   writer.close();
 }
 
@@ -178,11 +215,11 @@ void Session::write_round() noexcept {
   recorder_->write();
   if (wants_window) {
     window_wanted_ = false;
-    recorder_->begin_window(next_begin_ns_);
+    recorder_->begin_window(next_begin_ns_, {kernels_weight_, graphs_weight_});
   }
   if (wants_totals) {
     totals_wanted_ = false;
-    recorder_->write_totals(true, now_ns());
+    recorder_->write_totals();
   }
   recorder_->write_drops(lost);
   lost_calls_ = lost;
@@ -196,7 +233,7 @@ void Session::writer_loop() noexcept {
     try {
       write_round();
       if (drains) {
-        recorder_->write_totals(ended_in_window_, now_ns());
+        recorder_->end_totals(end_weights_);
         recorder_->write_drops(lost_calls_);
         if (writer.lost_chunks() > 0) {
           writer.append(file::Kind::drop, file::Drop{now_ns(), writer.lost_chunks(), 0,

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // activation_spreading on the device: all hops are one launch. Small graphs stay in one CTA or one cluster, whose
-// barriers cost less; others take the whole grid. Variants name the team; `gather` fetches every value and skips none.
+// barriers cost less; others take the whole grid. Variants name the team; `gather` fetches every value for every edge, `own` each value once
+// a CTA.
 #include <algorithm>
 #include <memory>
 #include <new>
@@ -49,6 +50,7 @@ Kernel kernel_of(const Plan& plan) {
   if (plan.look == Look::whole) return kernel_of<Team::grid, Look::whole>(plan.held);
   if (plan.look == Look::bits) return kernel_of<Team::grid, Look::bits>(plan.held);
   if (plan.look == Look::hot) return kernel_of<Team::grid, Look::hot>(plan.held);
+  if (plan.look == Look::own) return kernel_of<Team::grid, Look::own>(plan.held);
   return kernel_of<Team::grid, Look::plain>(plan.held);
 }
 
@@ -70,6 +72,7 @@ void place(Plan& plan) {
   const bool has_bits = plan.look == Look::bits || plan.look == Look::hot;
   if (has_bits) places.bits = take(graph.positions / 8);
   if (plan.look == Look::whole) places.view = take((plan.team == Team::cta ? 3 : 1) * 4 * graph.positions);
+  if (plan.look == Look::own) places.view = take(4 * std::int64_t{graph.most_wanted});
   const std::int64_t before = bytes;
   const Places spare = places;
   const std::int64_t hot = plan.look == Look::hot ? std::min(graph.long_positions, kMostHotNodes) : 0;
@@ -82,6 +85,7 @@ void place(Plan& plan) {
   places.tiles = take(graph.most_tiles * std::int64_t{sizeof(Tile)});
   places.hubs = take(graph.most_hubs * std::int64_t{sizeof(Hub)});
   places.nodes = take(4 * std::int64_t{kLanes} * graph.most_slices);
+  if (plan.look == Look::own) places.wanted = take(4 * std::int64_t{graph.most_wanted});
   if (plan.team != Team::cta) places.activations = take(4 * std::int64_t{kLanes} * graph.most_slices);
   plan.held = bytes <= device().shared_bytes_per_block;
   if (!plan.held) {
@@ -136,20 +140,28 @@ Team team_for(const GraphSize& size) {
   return Team::grid;
 }
 
-Look look_for(const Plan& plan, bool gather) {
-  const std::int64_t positions = plan.graph->positions;
-  if (gather) return Look::plain;
-  if (plan.team != Team::grid || positions <= kWholeNodes) return Look::whole;
-  if (positions / 8 > kMostBitsBytes) return Look::plain;
-  return plan.graph->long_positions > 0 ? Look::hot : Look::bits;
-}
-
 /// What a variant fixes beforehand.
 struct Choice {
   bool forced = false;
   Team team = Team::grid;
-  bool gather = false;
+  bool gather = false, own = false;
 };
+
+/// Small graphs have all values in shared memory, whatever edges name them.
+Naming naming_for(const Choice& choice, Team team, std::int64_t nodes) {
+  if (choice.own) return Naming::own;
+  const bool whole = team != Team::grid || nodes + kPositionUnit <= kWholeNodes;
+  return choice.gather || whole ? Naming::positions : Naming::better;
+}
+
+Look look_for(const Plan& plan, bool gather) {
+  const std::int64_t positions = plan.graph->positions;
+  if (gather) return Look::plain;
+  if (plan.graph->own()) return Look::own;
+  if (plan.team != Team::grid || positions <= kWholeNodes) return Look::whole;
+  if (positions / 8 > kMostBitsBytes) return Look::plain;
+  return plan.graph->long_positions > 0 ? Look::hot : Look::bits;
+}
 
 template <Choice kChoice>
 fulcrum_status make_plan(const fulcrum_kernel*, const fulcrum_args* a, void** made) {
@@ -162,7 +174,8 @@ fulcrum_status make_plan(const fulcrum_kernel*, const fulcrum_args* a, void** ma
                  : plan->team == Team::grid ? device().sms
                                             : rows::largest_cluster();
     plan->programmatic = plan->team != Team::grid && streaming::can_follow(a);
-    FULCRUM_STATUS(device_graph(a->prepared, plan->ctas, &plan->graph));
+    FULCRUM_STATUS(
+        device_graph(a->prepared, plan->ctas, naming_for(kChoice, plan->team, size.nodes), &plan->graph));
     plan->look = look_for(*plan, kChoice.gather);
     place(*plan);
     FULCRUM_STATUS(take_memory(*plan));
@@ -185,7 +198,9 @@ Graph graph_of(const DeviceGraph& graph) {
                .segments = graph.segments.as<Segment>(),
                .tiles = graph.tiles.as<Tile>(),
                .hubs = graph.hubs.as<Hub>(),
-               .shares = graph.shares.as<Share>()};
+               .shares = graph.shares.as<Share>(),
+               .wanted = graph.wanted.as<std::int32_t>(),
+               .wanted_begin = graph.wanted_begin.as<std::int64_t>()};
 }
 
 State state_of(const Plan& plan) {
@@ -245,7 +260,8 @@ std::span<const fulcrum_kernel> activation_spreading() {
                                            variant<Choice{true, Team::cta}>("cta", one_cta_can),
                                            variant<Choice{true, Team::cluster}>("cluster", a_cluster_can),
                                            variant<Choice{true, Team::grid}>("grid", a_grid_can),
-                                           variant<Choice{true, Team::grid, true}>("gather", a_grid_can)};
+                                           variant<Choice{true, Team::grid, true}>("gather", a_grid_can),
+                                           variant<Choice{true, Team::grid, false, true}>("own", a_grid_can)};
   return kernels;
 }
 
