@@ -36,6 +36,7 @@ struct Folder {
   std::vector<Measurement> rows;
   std::vector<Measurement> calibrated;  // swept for the model (bench/device/calibrate.json)
   std::vector<Peer> peers;
+  std::vector<Json> breakevens;     // documents fulcrum.breakeven/1
   std::vector<Json> ledger_checks;  // documents fulcrum.ledger_check/1
   std::vector<Json>
       suites;  // documents fulcrum.bench/1 of a suite; their rows, on inputs of their own, are not in `rows`
@@ -52,6 +53,8 @@ std::vector<Measurement> current(const Folder& folder);
 std::string measured(const Folder& folder);
 /// docs/predictions.md: how far the model is off on the machines whose profile is shipped.
 Result<std::string> predictions(const std::vector<Folder>& folders, const std::filesystem::path& root);
+/// Where the GPU begins to win: said from the shipped profile, and measured; nothing where none was measured.
+std::string breakeven_table(const Folder& folder);
 /// A shape as users type it, completed as the op says.
 Result<Shape> shape_from(const std::string& op, const std::string& text, const std::string& dtype);
 /// Where the time of traced calls went, and round trips by the way that the data takes; nothing where none were measured.

@@ -109,6 +109,7 @@ Result<std::string> predictions(const std::vector<Folder>& folders, const std::f
     FULCRUM_TRY(const std::string ledger,
                 ledger_text(folder, root / "results" / folder.name / "predictions.jsonl"));
     text += ledger;
+    text += breakeven_table(folder);
   }
   return text;
 }

@@ -123,6 +123,7 @@ Result<std::vector<Folder>> read_folders(const std::filesystem::path& results) {
       const std::string schema = text_at(json, "schema");
       if (schema == "fulcrum.bench/1") FULCRUM_CHECK(add_rows(json, path.string(), folder));
       if (schema == "fulcrum.peers/1") FULCRUM_CHECK(add_peers(json, folder));
+      if (schema == "fulcrum.breakeven/1") folder.breakevens.push_back(json);
       if (schema == "fulcrum.ledger_check/1") folder.ledger_checks.push_back(json);
     }
     folders.push_back(std::move(folder));

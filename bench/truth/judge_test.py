@@ -111,9 +111,15 @@ class Overhead(unittest.TestCase):
             self.assertEqual(overhead.kernels_in(path), 7)
 
     def test_totals_differ_by_the_worst_kernel_of_those_that_matter(self):
-        full = {"a": 0.6, "b": 0.36, "c": 0.04}
-        self.assertEqual(overhead.totals_differ({"a": 0.63, "b": 0.36, "c": 0.01}, full)["worst"], 0.05)
-        self.assertEqual(overhead.totals_differ({"a": 0.6, "c": 0.04}, full)["worst"], 1)
+        full = {"a": (60, 0.6), "b": (36, 0.36), "c": (4, 0.04)}
+        near = {"a": (63, 0.63), "b": (36, 0.36), "c": (1, 0.01)}
+        self.assertEqual(overhead.totals_differ(near, full), {"worst": 0.05, "kernel": "a", "counts": 0.0})
+        self.assertEqual(overhead.totals_differ({"a": (60, 0.6), "c": (4, 0.04)}, full)["worst"], -1)
+
+    def test_the_interval_of_a_median_is_that_of_the_sign_test(self):
+        self.assertEqual(overhead.sign_interval([3, 1, 2, 9, 5, 6, 7, 8, 4])[:2], (2, 8))
+        self.assertEqual(overhead.sign_interval([1, 2, 3, 4, 5, 6]), (1, 6, 0.96875))
+        self.assertLess(overhead.sign_interval([1, 2, 3, 4, 5])[2], 0.95)
 
 
 if __name__ == "__main__":

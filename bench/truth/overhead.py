@@ -2,28 +2,66 @@
 # SPDX-FileCopyrightText: 2026 The Fulcrum authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# What `fulcrum trace` costs and loses: a bare launch loop and a PyTorch training script, bare and traced in turns, with
-# --full and torch.profiler beside them; per-kernel totals of a windowed trace against a full one; sizes of files; and
-# kernels that are missing when a program ends by _exit, SIGTERM or SIGKILL; durations against CUDA events.
+# What `fulcrum trace` costs and loses: a bare launch loop and a PyTorch training script, bare and traced in many short
+# turns; per-kernel totals of a windowed trace against a full one; sizes of files; kernels that are missing when a
+# program ends by _exit, SIGTERM or SIGKILL; durations against CUDA events.
 """usage: overhead.py --fulcrum build/bin/fulcrum --programs build/truth [--out overhead.json]"""
 
 import argparse
 import json
+import math
 import os
+import shutil
+import struct
 import subprocess
 import sys
 import time
 
 sys.dont_write_bytecode = True
-from judge import interval, median  # noqa: E402
+from judge import median  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def sign_interval(values):
+    """The interval of the median that the sign test gives, and how often one like it holds the median: at least 95 %
+    where there are six values or more."""
+    ordered, count = sorted(values), len(values)
+    best = 0
+    for k in range(count // 2):
+        if 1 - 2 * sum(math.comb(count, i) for i in range(k + 1)) / 2**count >= 0.95:
+            best = k
+    coverage = 1 - 2 * sum(math.comb(count, i) for i in range(best + 1)) / 2**count if count > 1 else 0.0
+    return ordered[best], ordered[count - 1 - best], coverage
+
+
+class Server:
+    """serve.py in a process of its own."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([sys.executable, os.path.join(HERE, "torch", "serve.py")], text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    def run(self, environment, arguments):
+        self.process.stdin.write(json.dumps({"environment": environment, "arguments": arguments}) + "\n")
+        self.process.stdin.flush()
+        row = {}
+        for line in self.process.stdout:
+            if line.startswith('{"program"'):
+                row = json.loads(line)
+            if line.startswith('{"served"'):
+                served = json.loads(line)
+                if served["served"] != 0 or not row:
+                    raise RuntimeError(f"mlp ended with {served['served']}")
+                return {**row, "seconds": served["seconds"]}
+        raise RuntimeError("serve.py has ended")
 
 
 class Bench:
     def __init__(self, o):
         self.o = o
         self.begin = time.monotonic()
+        self.server = None
         self.mlp = [sys.executable, os.path.join(HERE, "torch", "mlp.py"), "--steps", str(o.steps)]
         self.loop = [os.path.join(o.programs, "launch_loop"), str(o.launches)]
 
@@ -44,28 +82,65 @@ class Bench:
 
     def run(self, program, mode, name):
         """The line of JSON that the program printed, whether or not it was traced or killed."""
+        begin = time.monotonic()
         done = subprocess.run(self.command(program, mode, name), capture_output=True, text=True, timeout=90)
         for line in done.stdout.splitlines():
             if line.startswith('{"program"'):
-                return json.loads(line)
+                return {**json.loads(line), "wall": time.monotonic() - begin}
         raise RuntimeError(f"{name} {mode}: exit code {done.returncode}: {(done.stdout + done.stderr)[-400:]}")
 
-    def in_turns(self, name, program, modes, once, rounds, until_seconds):
-        """Times of every mode, and their ratios to the bare run of the same round; those of `once` in the first alone.
-        From the third on, a round is only begun while there is time."""
-        times = {mode: [] for mode in modes + once}
+    def variables(self, mode, name):
+        """What `fulcrum trace` sets in the program it starts; `mode`: bare, traced, full, and parts behind a colon."""
+        mode, _, parts = mode.partition(":")
+        if mode == "bare":
+            return {}
+        folder = os.path.abspath(self.file(name + ".files"))
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+        library = os.path.abspath(self.o.injector)
+        return {"CUDA_INJECTION64_PATH": library, "NVTX_INJECTION64_PATH": library, "FULCRUM_TRACE_FOLDER": folder,
+                "FULCRUM_TRACE_FULL": "1" if mode == "full" else "0", "FULCRUM_TRACE_PARTS": parts}
+
+    def run_injected(self, program, mode, name):
+        """The program itself with those variables: nothing is read or diagnosed behind it, so that more runs fit."""
+        variables = self.variables(mode, name)
+        if variables:
+            variables["LD_PRELOAD"] = variables["CUDA_INJECTION64_PATH"]
+        begin = time.monotonic()
+        done = subprocess.run(program, capture_output=True, text=True, timeout=60, env={**os.environ, **variables})
+        for line in done.stdout.splitlines():
+            if line.startswith('{"program"'):
+                return {**json.loads(line), "wall": time.monotonic() - begin}
+        raise RuntimeError(f"{name} {mode}: exit code {done.returncode}: {(done.stdout + done.stderr)[-400:]}")
+
+    def run_served(self, mode, name):
+        if not self.server:
+            self.server = Server()
+            self.server.run({}, ["--steps", "50"])  # everything is read from the disk once
+        row = self.server.run(self.variables(mode, name), ["--steps", str(self.o.steps)])
+        return {**row, "wall": row["seconds"]}
+
+    def in_turns(self, name, run, modes, rounds, until_seconds):
+        """Ratios of every mode to the bare run of the same round. The order turns round from one to the next; from the
+        fourth on, a round is only begun while there is time."""
+        times = {mode: [] for mode in modes}
+        walls = {mode: [] for mode in modes}
         for number in range(rounds):
-            if number > 1 and self.seconds() > until_seconds:
+            if number > 2 and self.seconds() > until_seconds:
                 break
-            turn = modes + once if number == 0 else modes
-            for mode in turn if number % 2 == 0 else reversed(turn):
-                times[mode].append(self.run(program, mode, f"{name}.{mode}")["us"])
+            for mode in modes if number % 2 == 0 else reversed(modes):
+                row = run(mode, f"{name}.{mode.replace(':', '.')}")
+                times[mode].append(row["us"])
+                walls[mode].append(row["wall"])
         out = {}
-        for mode, own in times.items():
-            ratios = [t / b for t, b in zip(own, times["bare"])]
-            low, high = interval(ratios)
-            out[mode] = {"us": round(median(own), 4), "ratio": round(median(ratios), 4), "rounds": len(ratios),
-                         "low": round(low, 4), "high": round(high, 4), "times_us": own}
+        for mode in modes:
+            ratios = [t / b for t, b in zip(times[mode], times["bare"])]
+            low, high, coverage = sign_interval(ratios)
+            out[mode] = {"us": round(median(times[mode]), 4), "ratio": round(median(ratios), 4), "rounds": len(ratios),
+                         "low": round(low, 4), "high": round(high, 4), "coverage": round(coverage, 4),
+                         "best_ratio": round(min(times[mode]) / min(times["bare"]), 4),
+                         "wall_added_seconds": round(median([w - b for w, b in zip(walls[mode], walls["bare"])]), 3),
+                         "times_us": times[mode], "wall_seconds": [round(w, 3) for w in walls[mode]]}
         return out
 
     def losses(self, end, seconds=1.2):
@@ -76,7 +151,6 @@ class Bench:
         return {"launched": row["kernels"], "traced": seen, "lost": row["kernels"] - seen,
                 "lost_seconds": round((row["kernels"] - seen) / 20000, 3)}
 
-
     def durations(self):
         """Medians of kernels that CUDA events timed, in microseconds, and in the trace of the same run."""
         row = self.run([os.path.join(self.o.programs, "event_times")], "full", "event_times")
@@ -84,25 +158,73 @@ class Bench:
         for kernel in kernels_of(self.file("event_times.json")):
             traced[kernel["name"].split("(")[0].split(" ")[-1]] = kernel["median_ns"] / 1000
         return {name: {"events_us": us, "traced_us": round(traced[name], 2), "ratio": round(traced[name] / us, 5)}
-                for name, us in row.items() if name != "program"}
+                for name, us in row.items() if name not in ("program", "wall")}
+
+    def totals(self, name, program, rounds):
+        """Per-kernel totals of windowed traces against a full one of the same program."""
+        self.run(program, "full", f"{name}.full")
+        full = kernel_totals(self.file(f"{name}.full.ftrace"))
+        out = []
+        for _ in range(rounds):
+            self.run(program, "traced", f"{name}.traced")
+            traced = self.file(f"{name}.traced.ftrace")
+            out.append({**totals_differ(kernel_totals(traced), full), "windows": records_in(traced, 15),
+                        "kept": kernels_in(traced)})
+        return out
+
+    def all_totals(self, rounds):
+        runs = {"launch_loop": self.totals("launch_loop", self.loop, rounds),
+                "mlp": self.totals("mlp", self.mlp, 1)}
+        worst = max((run for rows in runs.values() for run in rows), key=lambda run: abs(run["worst"]))
+        return {"worst": abs(worst["worst"]), "kernel": worst["kernel"], "runs": runs}
 
 
-def kernels_in(path):
-    """Kernel records of a trace file, counted without our own reader: heads of processes, each with chunks behind it
-    that have 16 bytes of their own head."""
+def chunks_of(path):
+    """(process, kind, records, bytes) of every chunk, without our own reader: heads of processes, each with chunks behind
+    it that have 16 bytes of their own head."""
     with open(path, "rb") as file:
         data = file.read()
-    at, count = 0, 0
+    at, process = 0, 0
     while at + 16 <= len(data):
         if data[at:at + 8] == b"FLCTRACE":
             at += int.from_bytes(data[at + 12:at + 16], "little")
+            process += 1
             continue
-        magic, kind, size, records = (int.from_bytes(data[at + i:at + i + 4], "little") for i in (0, 4, 8, 12))
+        magic, kind, size, records = struct.unpack_from("<IIII", data, at)
         if magic != 0x4B4E4843 or at + 16 + size > len(data):
             break
-        count += records if kind == 5 else 0
+        yield process, kind, records, data[at + 16:at + 16 + size]
         at += 16 + size
-    return count
+
+
+def records_in(path, wanted):
+    return sum(records for _, kind, records, _ in chunks_of(path) if kind == wanted)
+
+
+def kernels_in(path):
+    return records_in(path, 5)
+
+
+def kernel_totals(path):
+    """{kernel: (count, seconds)} of the whole run, from the totals in the file: of several of one the last counts."""
+    names, shapes, totals = {}, {}, {}
+    for process, kind, records, data in chunks_of(path):
+        size = len(data) // max(records, 1)
+        if kind == 1:
+            names[process, struct.unpack_from("<I", data)[0]] = data[4:].decode(errors="replace")
+        for i in range(records if kind in (4, 16) else 0):
+            if kind == 4:
+                shape, name = struct.unpack_from("<II", data, i * size)
+                shapes[process, shape] = names.get((process, name), "")
+            else:
+                shape, stream, count, sum_ns = struct.unpack_from("<IIqq", data, i * size)
+                totals[process, shape, stream] = (count, sum_ns)
+    out = {}
+    for (process, shape, _), (count, sum_ns) in totals.items():
+        name = shapes.get((process, shape), "")
+        before = out.get(name, (0, 0.0))
+        out[name] = (before[0] + count, before[1] + sum_ns * 1e-9)
+    return out
 
 
 def kernels_of(path):
@@ -112,33 +234,28 @@ def kernels_of(path):
     return document["timeline"]["kernels"] if "timeline" in document else document["kernels"]
 
 
-def kernel_totals(path):
-    """Seconds a kernel of the findings' document, as shares of all kernels' seconds."""
-    totals = {}
-    for kernel in kernels_of(path):
-        totals[kernel["name"]] = totals.get(kernel["name"], 0) + kernel["seconds"]
-    whole = sum(totals.values()) or 1
-    return {name: seconds / whole for name, seconds in totals.items()}
-
-
 def totals_differ(windowed, full):
-    """The largest relative difference among the kernels that make up 95 % of the GPU's time."""
+    """The largest relative difference of seconds among the kernels that make up 95 % of the GPU's time, and that of all
+    counts."""
+    whole = sum(seconds for _, seconds in full.values()) or 1
     worst, name_of_worst, covered = 0.0, "", 0.0
-    for name, share in sorted(full.items(), key=lambda item: -item[1]):
-        difference = abs(windowed.get(name, 0) / share - 1)
-        if difference > worst:
+    for name, (_, seconds) in sorted(full.items(), key=lambda item: -item[1][1]):
+        difference = windowed.get(name, (0, 0))[1] / seconds - 1
+        if abs(difference) > abs(worst):
             worst, name_of_worst = difference, name
-        covered += share
+        covered += seconds / whole
         if covered >= 0.95:
             break
-    return {"worst": round(worst, 4), "kernel": name_of_worst[:80]}
+    counts = sum(count for count, _ in windowed.values()) / max(sum(count for count, _ in full.values()), 1) - 1
+    return {"worst": round(worst, 4), "kernel": name_of_worst[:80], "counts": round(counts, 5)}
 
 
 def report(key, part):
     if key in ("launch_loop", "mlp"):
         for mode, row in part.items():
-            print(f"{key:12} {mode:15} {row['us']:10.2f} us  {100 * (row['ratio'] - 1):+6.1f} % "
-                  f"[{100 * (row['low'] - 1):+.1f}, {100 * (row['high'] - 1):+.1f}], {row['rounds']} rounds", flush=True)
+            print(f"{key:12} {mode:22} {row['us']:9.2f} us {100 * (row['ratio'] - 1):+6.1f} % "
+                  f"[{100 * (row['low'] - 1):+.1f}, {100 * (row['high'] - 1):+.1f}] best {100 * (row['best_ratio'] - 1):+.1f} % "
+                  f"{row['rounds']} rounds, {row['wall_added_seconds']:+.2f} s", flush=True)
     else:
         print(key, json.dumps(part), flush=True)
 
@@ -146,23 +263,30 @@ def report(key, part):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fulcrum", required=True)
+    parser.add_argument("--injector", help="libfulcrum_inject.so; otherwise the one beside --fulcrum")
     parser.add_argument("--programs", required=True)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--torch-rounds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=11, help="of the launch loop")
+    parser.add_argument("--torch-rounds", type=int, default=11)
+    parser.add_argument("--total-rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--launches", type=int, default=300000)
+    parser.add_argument("--modes", default="bare,traced", help="bare, traced, full, and what a measurement changes: traced:no-clocks")
+    parser.add_argument("--parts", default="mlp,launch_loop,totals,bytes,losses,durations")
     parser.add_argument("--limit", type=float, default=100, help="seconds after which nothing new is begun")
-    parser.add_argument("--without-torch", action="store_true")
     parser.add_argument("--work", default="truth-overhead")
     parser.add_argument("--out", default="overhead.json")
     o = parser.parse_args()
+    o.injector = o.injector or os.path.join(os.path.dirname(o.fulcrum), "..", "lib", "fulcrum", "libfulcrum_inject.so")
     os.makedirs(o.work, exist_ok=True)
     bench = Bench(o)
-    document = {"schema": "fulcrum.truth-overhead/1", "failures": [],
+    modes = o.modes.split(",")
+    document = {"schema": "fulcrum.truth-overhead/2", "failures": [],
                 "created_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
                 "rounds": o.rounds, "steps": o.steps, "launches": o.launches}
 
     def part(key, work):
+        if key not in o.parts.split(","):
+            return
         if bench.seconds() > o.limit:
             document["failures"].append(f"{key}: no time left")
             return
@@ -175,15 +299,11 @@ def main():
             json.dump(document, out, indent=1)
             out.write("\n")
 
-    if not o.without_torch:
-        part("mlp", lambda: bench.in_turns("mlp", bench.mlp, ["bare", "traced"], ["full", "torch.profiler"],
-                                            o.torch_rounds, 0.5 * o.limit))
-        part("totals", lambda: totals_differ(kernel_totals(bench.file("mlp.traced.json")),
-                                             kernel_totals(bench.file("mlp.full.json"))))
-        part("bytes", lambda: {name: os.path.getsize(bench.file(name)) for name in (
-            "mlp.traced.ftrace", "mlp.full.ftrace")})
-    part("launch_loop", lambda: bench.in_turns("launch_loop", bench.loop, ["bare", "traced"], ["full"], o.rounds,
-                                                 0.8 * o.limit))
+    part("mlp", lambda: bench.in_turns("mlp", bench.run_served, modes, o.torch_rounds, 0.45 * o.limit))
+    part("launch_loop", lambda: bench.in_turns("launch_loop", lambda *a: bench.run_injected(bench.loop, *a), modes,
+                                                 o.rounds, 0.7 * o.limit))
+    part("totals", lambda: bench.all_totals(o.total_rounds))
+    part("bytes", lambda: {name: os.path.getsize(bench.file(name)) for name in ("mlp.traced.ftrace", "mlp.full.ftrace")})
     part("losses", lambda: {end: bench.losses(end) for end in ("return", "_exit", "term", "kill")})
     part("durations", bench.durations)
     for failure in document["failures"]:

@@ -266,8 +266,10 @@ inline constexpr int kMostRegions = 20;
 /// Exact, over all sets; error above kMostRegions regions. memory_bytes 0: no limit.
 Result<OffloadSet> best_set(std::span<const Region> regions, std::span<const DataObject> objects,
                             double memory_bytes = 0);
-/// The same by a minimum cut, for any number of regions, without a memory limit.
-OffloadSet best_set_by_cut(std::span<const Region> regions, std::span<const DataObject> objects);
+/// The same by a minimum cut, for any number of regions. A memory limit that binds is met by a price on bytes: the set
+/// fits, but a better one that fits may exist.
+OffloadSet best_set_by_cut(std::span<const Region> regions, std::span<const DataObject> objects,
+                           double memory_bytes = 0);
 
 // The plan (plan.cpp).
 

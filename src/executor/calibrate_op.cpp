@@ -27,6 +27,8 @@ constexpr int kLineSizes = static_cast<int>(std::size(kSpread)), kLineSeeks = 5,
 constexpr int kOtherTypePoints = 10;
 constexpr double kMostAnchorBytes = 16e6;  // making larger inputs takes longer than timing them
 constexpr double kHopeless = 3, kRestless = 1.25;
+constexpr double kEnoughSeconds = 2e-3;
+constexpr int kUnusualEvery = 3;
 constexpr std::size_t kNeighbours = 3;
 constexpr float kNear = 0.8F;
 
@@ -115,7 +117,10 @@ void OpCalibration::drop_impossible(const Args& args, Point& point) const {
 std::optional<Point> OpCalibration::measure(const Args& args, DType dtype) {
   const auto bound = tools_->bench->bind(*op_, args, dtype);
   if (!bound.ok()) return {};
-  const Mask wanted = mask_of(*op_, candidates_, dtype) & ~hopeless(args, dtype);
+  Mask wanted = mask_of(*op_, candidates_, dtype) & ~hopeless(args, dtype);
+  // Precisions that only some policies allow are nobody's answer to most calls, and often need a plan of their own.
+  const Mask usual = default_mask(*op_, candidates_);
+  if ((wanted & usual) && measured_++ % kUnusualEvery != 0) wanted &= usual;
   std::shared_ptr<DeviceOperands> operands;
   if (tools_->device && (wanted & mask_of(candidates_, Place::device))) {
     auto made = DeviceOperands::make(*tools_->device, *op_, *bound, dtype);
@@ -135,7 +140,8 @@ std::optional<Point> OpCalibration::measure(const Args& args, DType dtype) {
   // A device is compared with a device: how data gets there is another question.
   std::vector<int> groups;
   for (const Candidate& candidate : candidates_) groups.push_back(candidate.place == Place::device);
-  const RoundsConfig rounds{.hopeless = kHopeless, .groups = groups, .clock = tools_->clock};
+  const RoundsConfig rounds{
+      .enough_seconds = kEnoughSeconds, .hopeless = kHopeless, .groups = groups, .clock = tools_->clock};
   auto times = time_rounds(subjects, rounds);
   if (is_restless(times)) {
     const auto more = time_rounds(subjects, rounds);

@@ -50,6 +50,7 @@ class OpCalibration {
   FeatureMap map_;
   OpPoints points_;
   double end_ = 0;
+  int measured_ = 0;
 };
 
 }  // namespace fulcrum::executor

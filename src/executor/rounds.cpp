@@ -17,7 +17,7 @@ constexpr std::int64_t kMostCallsInRound = 2000;
 // others' data and a parked pool are not its own cost. Waking many threads takes longer than the first of them go on
 // waiting for work, so that it can take several calls until all are awake at once.
 constexpr double kShort = 1e-3, kSettled = 1.3, kSettledSlack = 3e-7, kSettleSeconds = 1e-3;
-constexpr int kMostSettling = 12;
+constexpr int kMostSettling = 12, kLeastRounds = 3;
 constexpr double kLeastNoise = 0.005, kLookNoise = 0.15;
 
 // Seconds of one call among `count`; 0: it failed.
@@ -75,6 +75,8 @@ std::vector<std::vector<double>> time_rounds(std::span<Subject* const> subjects,
       // Every second round runs backwards: nobody always comes after the same one.
       const std::size_t s = round % 2 == 0 ? i : subjects.size() - 1 - i;
       if (look[s] <= 0) continue;
+      if (config.enough_seconds > 0 && round >= kLeastRounds && round * look[s] > config.enough_seconds)
+        continue;
       if (is_hopeless(s)) {
         if (round == 0) seconds[s].push_back(look[s]);
         continue;

@@ -105,7 +105,7 @@ bool read_forks(const Json& costs, std::vector<std::pair<int, double>>& forks) {
         fork.is_array() && fork.size() == 2 && fork[0].is_number_integer() && fork[1].is_number();
     if (!right) return false;
     forks.emplace_back(fork[0].get<int>(), fork[1].get<double>());
-    if (forks.back().first < 2 || forks.back().second <= 0) return false;
+    if (forks.back().first < 2 || forks.back().second < 0) return false;
   }
   return std::is_sorted(forks.begin(), forks.end());
 }

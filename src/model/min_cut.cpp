@@ -82,9 +82,8 @@ class Network {
   std::vector<std::size_t> next_;
 };
 
-}  // namespace
-
-OffloadSet best_set_by_cut(std::span<const Region> regions, std::span<const DataObject> objects) {
+/// The best set when a byte on the device costs `price` seconds.
+OffloadSet cut_at(std::span<const Region> regions, std::span<const DataObject> objects, double price) {
   // Nodes: regions, then source and sink. The host is the source: it never moves.
   const std::size_t source = regions.size(), sink = source + 1;
   Network network(regions.size() + 2);
@@ -103,15 +102,46 @@ OffloadSet best_set_by_cut(std::span<const Region> regions, std::span<const Data
     // Producer there, any consumer here: to_host, once.
     const std::size_t down = network.add_node();
     network.connect(down, producer, object.to_host_seconds);
+    // Anybody who touches it there: its bytes, once.
+    const std::size_t room = network.add_node();
+    network.connect(source, room, price * object.bytes);
+    network.connect(room, producer, kInfinite);
     for (const int consumer : object.consumers) {
       network.connect(up, node_of(consumer), kInfinite);
       network.connect(node_of(consumer), down, kInfinite);
+      network.connect(room, node_of(consumer), kInfinite);
     }
   }
   network.cut(source, sink);
   std::vector<bool> on_gpu(regions.size());
   for (std::size_t i = 0; i < regions.size(); ++i) on_gpu[i] = !network.source_side(i);
   return price_set(regions, objects, std::move(on_gpu));
+}
+
+}  // namespace
+
+OffloadSet best_set_by_cut(std::span<const Region> regions, std::span<const DataObject> objects,
+                           double memory_bytes) {
+  OffloadSet free = cut_at(regions, objects, 0);
+  if (memory_bytes <= 0 || free.device_bytes <= memory_bytes) return free;
+  // The lowest price of a byte at which the set fits: found by halving, since bytes only fall as the price rises.
+  double cpu_seconds = 0;
+  for (const Region& region : regions) cpu_seconds += region.cpu_seconds;
+  double low = 0, high = cpu_seconds / memory_bytes;
+  OffloadSet fits = price_set(regions, objects, std::vector<bool>(regions.size()));
+  constexpr int kHalvings = 40;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double price = 0.5 * (low + high);
+    OffloadSet set = cut_at(regions, objects, price);
+    if (set.device_bytes > memory_bytes) {
+      low = price;
+      continue;
+    }
+    high = price;
+    if (set.seconds < fits.seconds) fits = std::move(set);
+  }
+  fits.memory_bound = true;
+  return fits;
 }
 
 }  // namespace fulcrum::model

@@ -162,8 +162,11 @@ PlanSet set_of(const Model& model, const std::vector<Priced>& all, const PlanInp
   out.end_to_end = out.end_to_end_cpu = {1, 1, 1, false};
   const SetParts parts = parts_of(model, all, input);
   const double room = model.gpu() ? static_cast<double>(model.gpu()->memory_bytes) : 0;
-  const auto best = best_set(parts.regions, parts.objects, room);
-  if (!best.ok() || parts.regions.empty()) return out;
+  if (parts.regions.empty()) return out;
+  const auto best = parts.regions.size() <= kMostRegions
+                        ? best_set(parts.regions, parts.objects, room)
+                        : Result<OffloadSet>(best_set_by_cut(parts.regions, parts.objects, room));
+  if (!best.ok()) return out;
   std::vector<Part> with_gpu, with_cpu;
   double chosen = 0;
   for (std::size_t i = 0; i < parts.regions.size(); ++i) {

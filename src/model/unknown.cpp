@@ -42,6 +42,27 @@ double rate_of(const std::map<std::string, Quantity>& rates) {
   return best_of(rates);
 }
 
+/// The first cache that holds what the program touches, else memory: what stays in a cache is read at its rate.
+const MemoryLevel* level_of(const CpuCeilings& cpu, double touched_bytes) {
+  if (cpu.levels.empty()) return nullptr;
+  for (const MemoryLevel& level : cpu.levels) {
+    const bool measured = !level.one_thread.empty() && !level.all_threads.empty();
+    if (measured && touched_bytes > 0 && static_cast<double>(level.capacity_bytes) >= touched_bytes)
+      return &level;
+  }
+  return &cpu.levels.back();
+}
+
+/// Of the GPU's second-level cache where everything fits into it, else of its memory.
+double device_rate(const GpuCeilings& gpu, double touched_bytes) {
+  const bool cached = touched_bytes > 0 && static_cast<double>(gpu.l2_bytes) >= touched_bytes;
+  for (const char* name : {"l2_copy", "hbm_copy", "hbm_read"}) {
+    if (!cached && std::string_view(name) == "l2_copy") continue;
+    if (const auto found = gpu.rates.find(name); found != gpu.rates.end()) return found->second.value;
+  }
+  return 0;
+}
+
 /// Work units a second under both roofs: flops where there are any, else bytes.
 double roof(double flops, double bytes_per_second, const UnknownCode& code) {
   if (code.flops_per_byte <= 0) return code.moves_bytes ? bytes_per_second : 0;
@@ -79,7 +100,7 @@ Prediction bound(const UnknownCode& code, double now_rate, double then_rate, con
 Bounds bounds_of(const UnknownCode& code, const Machine& host, const GpuCeilings* gpu) {
   Bounds out;
   const double pattern = code.access == "gather" ? kGatherRate : code.access == "strided" ? kStridedRate : 1;
-  const MemoryLevel* memory = host.cpu.levels.empty() ? nullptr : &host.cpu.levels.back();
+  const MemoryLevel* memory = level_of(host.cpu, code.touched_bytes);
   const double one = memory ? rate_of(memory->one_thread) : 0,
                all = memory ? rate_of(memory->all_threads) : 0;
   const double threads = std::clamp(code.threads, 1.0, std::max(1.0, static_cast<double>(host.cpu.threads)));
@@ -108,10 +129,8 @@ Bounds bounds_of(const UnknownCode& code, const Machine& host, const GpuCeilings
   out.gpu.missing = "no GPU profile";
   if (gpu == nullptr) return out;
   const auto peak = gpu->flops.find("fp32");
-  const auto hbm = gpu->rates.find("hbm_copy") != gpu->rates.end() ? gpu->rates.find("hbm_copy")
-                                                                   : gpu->rates.find("hbm_read");
   const double gpu_flops = peak == gpu->flops.end() ? 0 : peak->second.value;
-  const double gpu_bytes = hbm == gpu->rates.end() ? 0 : hbm->second.value * pattern;
+  const double gpu_bytes = device_rate(*gpu, code.touched_bytes) * pattern;
   out.gpu = bound(code, now_rate, roof(gpu_flops, gpu_bytes, code), "gpu");
   out.gpu.regime = Regime::resident;
   out.gpu.way = "a bound";

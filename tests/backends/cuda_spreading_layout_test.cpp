@@ -9,7 +9,7 @@
 #include <cstring>
 #include <random>
 
-#include "backends/cuda/spreading_layout.h"
+#include "backends/cuda/spreading_own.h"
 
 namespace fulcrum::backends::cuda::spreading {
 namespace {
@@ -180,6 +180,49 @@ TEST(CudaSpreadingLayout, AddsRowsOfMixedDegreesInTheOrderOfTheDefinition) {
     expect_bits_of_the_definition(stored, ctas);
     expect_work_is_dealt(make_layout(stored.rows(), ctas), ctas);
   }
+}
+
+TEST(CudaSpreadingLayout, OwnSourcesNameEveryValueOnceAndInOrder) {
+  const Stored stored = with_degrees({1, 0, 32, 33, 31, 64, 4096, 4097, 8193, 2, 0, 3, 3, 40}, 9);
+  for (const std::int32_t ctas : {1, 3, 20}) {
+    const Layout layout = make_layout(stored.rows(), ctas);
+    const OwnSources own = own_sources(layout);
+    ASSERT_EQ(own.source.size(), layout.sources.size());
+    ASSERT_EQ(own.begin.size(), layout.shares.size());
+    EXPECT_EQ(own.begin.back(), static_cast<std::int64_t>(own.wanted.size()));
+    for (std::size_t cta = 0; cta + 1 < layout.shares.size(); ++cta) {
+      const std::int64_t first = own.begin[cta], count = own.begin[cta + 1] - first;
+      EXPECT_EQ(first % kEdgeUnit, 0);
+      EXPECT_LE(count, own.most_wanted);
+      std::vector<int> readers(static_cast<std::size_t>(count), 0);
+      for (std::int64_t e = layout.shares[cta].edge; e < layout.shares[cta + 1].edge; ++e) {
+        const auto edge = static_cast<std::size_t>(e);
+        ASSERT_EQ(own.source[edge] < 0, layout.sources[edge] < 0);
+        if (own.source[edge] < 0) continue;
+        ASSERT_LT(own.source[edge], count);
+        EXPECT_EQ(own.wanted[static_cast<std::size_t>(first + own.source[edge])], layout.sources[edge]);
+        ++readers[static_cast<std::size_t>(own.source[edge])];
+      }
+      const std::int64_t read = count - std::count(readers.begin(), readers.end(), 0);
+      EXPECT_LT(count - read, kEdgeUnit);  // padding
+      for (std::int64_t i = 1; i < read; ++i) {
+        EXPECT_LT(own.wanted[static_cast<std::size_t>(first + i - 1)],
+                  own.wanted[static_cast<std::size_t>(first + i)]);
+      }
+    }
+  }
+}
+
+TEST(CudaSpreadingLayout, OwnSourcesAreWorthItWhereEdgesShareThem) {
+  std::mt19937 random(21);
+  const auto worth = [&](std::int32_t nodes, std::int32_t sources) {
+    Stored stored = with_degrees(std::vector<std::int32_t>(static_cast<std::size_t>(nodes), 8), 17);
+    for (std::int32_t& source : stored.source) source = static_cast<std::int32_t>(random()) & (sources - 1);
+    const Layout layout = make_layout(stored.rows(), 16);
+    return worth_own(layout, own_sources(layout));
+  };
+  EXPECT_TRUE(worth(20000, 4096));
+  EXPECT_FALSE(worth(20000, 16384));
 }
 
 TEST(CudaSpreadingLayout, GivesEveryCtaAboutTheSameToDo) {

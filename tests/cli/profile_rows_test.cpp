@@ -192,6 +192,15 @@ TEST(ProfileSubject, UnknownCodeGetsBoundsAndStaysAtMeasureFirst) {
   }
 }
 
+TEST(ProfileRows, WhatACompilerMadeOfAFunctionKeepsTheFunctionsName) {
+  ProfileBuilder builder;
+  builder.on_cpu(0, "main;GOMP_parallel;space::sweep(float*, int) [clone ._omp_fn.1]", 100, 0);
+  const CpuProfile profile = builder.take();
+  const auto rows = rows_of(profile);
+  ASSERT_NE(find(rows, "space::sweep._omp_fn.1"), nullptr);
+  EXPECT_EQ(find(rows, "space::sweep._omp_fn.1")->parallel, "a parallel loop of the program");
+}
+
 TEST(ProfileRows, SayWhatShowsThatTheyRunInParallel) {
   ProfileBuilder builder;
   builder.on_cpu(0, "main;GOMP_parallel;kernel._omp_fn.0", 100, 0)

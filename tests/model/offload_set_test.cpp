@@ -72,5 +72,34 @@ TEST(OffloadSet, MinimumCutEqualsTryingEverySet) {
   }
 }
 
+TEST(OffloadSet, AMinimumCutUnderAMemoryLimitFitsAndIsNoBetterThanTheBest) {
+  stats::Random random(11);
+  int bound = 0, exact = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    const auto count = 2 + random.below(8);
+    std::vector<Region> regions(count);
+    for (Region& r : regions) r = {"r", 10 * random.uniform(), 2 * random.uniform()};
+    std::vector<DataObject> objects(1 + random.below(8));
+    for (DataObject& object : objects) {
+      const auto place = [&] { return static_cast<int>(random.below(count + 1)) - 1; };
+      object.producer = place();
+      object.consumers = {place(), place()};
+      object.to_device_seconds = random.uniform();
+      object.to_host_seconds = random.uniform();
+      object.bytes = 100 * random.uniform();
+    }
+    const double limit = 150;
+    const auto tried = best_set(regions, objects, limit);
+    const OffloadSet cut = best_set_by_cut(regions, objects, limit);
+    ASSERT_LE(cut.device_bytes, limit) << "trial " << trial;
+    ASSERT_GE(cut.seconds, tried->seconds - 1e-9) << "trial " << trial;
+    ASSERT_EQ(cut.memory_bound, tried->memory_bound) << "trial " << trial;
+    bound += cut.memory_bound;
+    exact += cut.seconds < tried->seconds + 1e-9;
+  }
+  EXPECT_GT(bound, 50);
+  EXPECT_GT(exact, 200);
+}
+
 }  // namespace
 }  // namespace fulcrum::model::test

@@ -77,6 +77,29 @@ TEST(UnknownCode, GathersAndTransfersCost) {
   EXPECT_EQ(moved.gpu.regime, Regime::roundtrip);
 }
 
+TEST(UnknownCode, WhatFitsIntoACacheIsReadAtItsRate) {
+  GpuCeilings g = gpu();
+  g.l2_bytes = 1 << 20;
+  g.rates["l2_copy"] = exactly(8e12);
+  Machine m = host();
+  MemoryLevel cache;
+  cache.name = "L3";
+  cache.capacity_bytes = 1 << 26;
+  cache.one_thread["triad"] = exactly(4e10);
+  cache.all_threads["triad"] = exactly(1.6e11);
+  m.cpu.levels.insert(m.cpu.levels.begin(), cache);
+  const auto kernel = [&](double touched) {
+    UnknownCode c = code(0.1);
+    c.touched_bytes = touched;
+    const Bounds bounds = bounds_of(c, m, &g);
+    return bounds.gpu.terms.at(0).seconds;
+  };
+  // Flops are the roof of one thread in a cache: 0.1 FLOP/B x 40 GB/s. Half of each roof is expected.
+  EXPECT_NEAR(kernel(1 << 30), 2 * 1e10 / 4e12, 1e-9) << "in memory on both sides";
+  EXPECT_NEAR(kernel(1 << 24), 2 * 4e10 / 4e12, 1e-9) << "in the cache of the CPU";
+  EXPECT_NEAR(kernel(1 << 19), 2 * 4e10 / 8e12, 1e-9) << "in both caches";
+}
+
 TEST(UnknownCode, WithoutInstructionsThereIsNoBound) {
   const GpuCeilings g = gpu();
   UnknownCode c = code(0);

@@ -39,6 +39,7 @@ struct Api {
   int (*reorder_create)(void**, const void*, void*, const void*, void*, const void*) = nullptr;
   int (*convolution_init)(void*, int, int, const void*, const void*, const void*, const void*,
                           const std::int64_t*, const std::int64_t*, const std::int64_t*) = nullptr;
+  int (*matmul_init)(void*, const void*, const void*, const void*, const void*) = nullptr;
   int (*descriptor_create)(void**, const void*, const void*, void*, const void*) = nullptr;
   const void* (*descriptor_layout)(const void*, int, int) = nullptr;
   int (*descriptor_destroy)(void*) = nullptr;
@@ -69,6 +70,7 @@ Api load() {
       find("dnnl_memory_destroy", api.memory_destroy) &&
       find("dnnl_reorder_primitive_desc_create", api.reorder_create) &&
       find("dnnl_convolution_forward_desc_init", api.convolution_init) &&
+      find("dnnl_matmul_desc_init", api.matmul_init) &&
       find("dnnl_primitive_desc_create", api.descriptor_create) &&
       find("dnnl_primitive_desc_query_md", api.descriptor_layout) &&
       find("dnnl_primitive_desc_destroy", api.descriptor_destroy) &&
@@ -146,6 +148,16 @@ DnnPrimitive DnnPrimitive::convolution(DnnConvolution algorithm, const std::int6
                              padding_before, padding_after) == 0) {
     api().descriptor_create(&descriptor, description.get(), nullptr, api().engine, nullptr);
   }
+  return of_descriptor(descriptor);
+}
+
+DnnPrimitive DnnPrimitive::matmul(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k) {
+  const DnnLayout a = dnn_layout({batch, m, k}, kDnnPlain3), b = dnn_layout({batch, k, n}, kDnnPlain3);
+  const DnnLayout c = dnn_layout({batch, m, n}, kDnnPlain3);
+  auto description = std::make_unique<Description>();
+  void* descriptor = nullptr;
+  if (api().matmul_init(description.get(), &a, &b, nullptr, &c) == 0)
+    api().descriptor_create(&descriptor, description.get(), nullptr, api().engine, nullptr);
   return of_descriptor(descriptor);
 }
 

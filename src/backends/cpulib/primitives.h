@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// oneDNN's primitives as far as kernels here need them: memory in a layout of the library's choice, reorders, and
-// convolutions. Through the C interface of version 2, by dlsym and with prototypes of our own.
+// oneDNN's primitives as far as kernels here need them: memory in a layout of the library's choice, reorders,
+// convolutions and products. Through the C interface of version 2, by dlsym and with prototypes of our own.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 namespace fulcrum::backends::cpulib {
 
 /// Numbers of the C interface.
-enum DnnTag { kDnnAny = 1, kDnnPlain4 = 5 };
+enum DnnTag { kDnnAny = 1, kDnnPlain3 = 4, kDnnPlain4 = 5 };
 enum DnnArgument { kDnnSource = 1, kDnnDestination = 17, kDnnWeights = 33 };
 enum DnnConvolution { kDnnDirect = 1, kDnnWinograd = 2 };
 
@@ -60,6 +60,8 @@ class DnnPrimitive {
                                   const std::int64_t (&y_sizes)[2], const std::int64_t (&strides)[2],
                                   const std::int64_t (&padding_before)[2],
                                   const std::int64_t (&padding_after)[2]);
+  /// Products [batch, m, k] x [batch, k, n], all of them plain.
+  static DnnPrimitive matmul(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k);
   bool valid() const { return handle_ != nullptr; }
   /// What it chose for an argument.
   DnnLayout layout(DnnArgument which) const;

@@ -17,6 +17,11 @@ namespace wg = warpgroup;
 
 constexpr int kTileBytes = kGroupRows * wg::kRowBytes;  // of 64 rows with 64 elements
 
+// A part of some rows on its way between groups: O with a gap, so that neighbours meet all banks, then the sums of each
+// row's four lanes, then the maxima.
+constexpr int sent_row(int d) { return d + 8; }
+constexpr int sent_part(int d, int rows) { return rows * (sent_row(d) + 5); }
+
 /// Shared memory of a CTA, in bytes. Rows of 128 elements are two tiles side by side.
 template <int kD, int kKeys, int kGroups>
 struct Memory {
@@ -25,12 +30,8 @@ struct Memory {
   static constexpr int kHalfBytes = kKeys * wg::kRowBytes;      // 64 elements of a group's keys
   static constexpr int kGroupBytes = 2 * kHalves * kHalfBytes;  // keys, then values
   static constexpr int kOperandBytes = kQueryBytes + kGroups * kGroupBytes;
-  static constexpr int kRowFloats = kD + 8;  // neighbours meet all banks
-  static constexpr int part_floats(int rows) {
-    return rows * (kRowFloats + 5);
-  }  // O, a sum a lane, a maximum
   static constexpr int bytes(int cluster) {
-    const int inbox = kGroups * cluster * part_floats(kGroupRows / cluster) * 4;
+    const int inbox = kGroups * cluster * sent_part(kD, kGroupRows / cluster) * 4;
     // Within one CTA results may lie where the operands were.
     return cluster == 1 ? (inbox > kOperandBytes ? inbox : kOperandBytes) : kOperandBytes + inbox;
   }
@@ -202,9 +203,8 @@ struct Group {
 template <Element kElement, int kD, int kParts>
 __device__ __forceinline__ void merge(const float* inbox, int finished, uint16_t* o, float* lse,
                                       std::int64_t row_elements, int first, int rows) {
-  using M = Memory<kD, 64, 1>;
   constexpr int kQuads = kD / 4;
-  const int stride = M::part_floats(finished);
+  const int stride = sent_part(kD, finished);
   for (int unit = static_cast<int>(threadIdx.x); unit < finished * kQuads;
        unit += static_cast<int>(blockDim.x)) {
     const int row = unit / kQuads, quad = unit % kQuads;
@@ -213,9 +213,9 @@ __device__ __forceinline__ void merge(const float* inbox, int finished, uint16_t
 #pragma unroll
     for (int p = 0; p < kParts; ++p) {
       const float* from = inbox + p * stride;
-      maxima[p] = from[finished * (M::kRowFloats + 4) + row];
-      sums[p] = *reinterpret_cast<const float4*>(from + finished * M::kRowFloats + row * 4);
-      part[p] = *reinterpret_cast<const float4*>(from + row * M::kRowFloats + quad * 4);
+      maxima[p] = from[finished * (sent_row(kD) + 4) + row];
+      sums[p] = *reinterpret_cast<const float4*>(from + finished * sent_row(kD) + row * 4);
+      part[p] = *reinterpret_cast<const float4*>(from + row * sent_row(kD) + quad * 4);
     }
     float max = maxima[0];
 #pragma unroll
@@ -296,8 +296,8 @@ __global__ void __launch_bounds__(kGroups * 128, kGroups == 2 ? 2 : 1) attention
     __syncthreads();  // nobody reads operands any more
   }
   static_assert(kFinished % 16 == 0);  // the rows of a warp go to one CTA
-  const Inbox inbox{address_in(base + kInboxAt, in_tile / kFinished), M::part_floats(kFinished),
-                    M::kRowFloats, kFinished};
+  const Inbox inbox{address_in(base + kInboxAt, in_tile / kFinished), sent_part(kD, kFinished), sent_row(kD),
+                    kFinished};
   rows.push(inbox, 0, part, in_tile % kFinished);
   rows.push(inbox, 1, part, in_tile % kFinished + 8);
   if constexpr (kCluster > 1) {

@@ -4,8 +4,8 @@
 // The entries that matmul and batched_matmul share; an op brings the function that reads its slots. By type and
 // precision: the fastest of the library's and our own ways ("default", "tf32", "f16", "bf16"), the library's first
 // proposal as it comes ("heuristic..."), bias and activation in a pass of their own ("unfused...": what fusing is
-// measured against), and ours, which need no library: plain fma chains ("simple...") and tensor-core tiles
-// ("own_tf32").
+// measured against), and ours, which need no library: plain fma chains ("simple...", "wide") and tensor-core tiles
+// ("own...").
 #pragma once
 
 #include <cstdio>
@@ -90,6 +90,24 @@ struct GemmEntries {
     return done();
   }
 
+  static fulcrum_status run_wide(const fulcrum_args* args, void* stream, int64_t count) {
+    const GemmCall call = kCallOf(*args);
+    if (!wide_takes(call.gemm, call.operands)) return run_simple<Element::f32>(args, stream, count);
+    for (int64_t i = 0; i < count; ++i) enqueue_wide(call.gemm, call.operands, stream_of(stream));
+    return launched("a matrix product");
+  }
+
+  template <Element kElement>
+  static fulcrum_status run_group(const fulcrum_args* args, void* stream, int64_t count) {
+    GemmCall call = kCallOf(*args);
+    call.gemm.element = kElement;
+    if (!group_takes(call.gemm, call.operands)) return run_simple<kElement>(args, stream, count);
+    const int split = group_split_for(call.gemm);
+    for (int64_t i = 0; i < count; ++i)
+      FULCRUM_STATUS(enqueue_group(call.gemm, call.operands, split, stream_of(stream)));
+    return done();
+  }
+
   static fulcrum_kernel with_library(const char* variant, const char* precision, const char* dtype) {
     return fulcrum_kernel{.variant = variant,
                           .precision = precision,
@@ -119,10 +137,17 @@ struct GemmEntries {
                           .run = run_simple<kElement>};
   }
 
-  static fulcrum_kernel own(const char* variant, const char* precision, const char* dtype) {
+  static fulcrum_kernel own(const char* variant, const char* precision, const char* dtype,
+                            fulcrum_status (*run)(const fulcrum_args*, void*, int64_t)) {
     fulcrum_kernel kernel = simple<Element::f32>(variant, precision, dtype);
     kernel.level = 0;  // other bits where the chains step in
-    kernel.run = run_own;
+    kernel.run = run;
+    return kernel;
+  }
+  /// The chains' bits at every size.
+  static fulcrum_kernel wide(const char* variant) {
+    fulcrum_kernel kernel = simple<Element::f32>(variant, "fp32", "f32");
+    kernel.run = run_wide;
     return kernel;
   }
 
@@ -139,7 +164,10 @@ struct GemmEntries {
         simple<Element::f32>("simple", "fp32", "f32"),
         simple<Element::f16>("simple_f16", "fp16", "f16"),
         simple<Element::bf16>("simple_bf16", "bf16", "bf16"),
-        own("own_tf32", "tf32", "f32"),
+        own("own_tf32", "tf32", "f32", run_own),
+        own("own_f16", "fp16", "f16", run_group<Element::f16>),
+        own("own_bf16", "bf16", "bf16", run_group<Element::bf16>),
+        wide("wide"),
         unfused("unfused", "fp32", "f32"),
         unfused("unfused_tf32", "tf32", "f32"),
         unfused("unfused_f16", "fp16", "f16"),
@@ -148,7 +176,7 @@ struct GemmEntries {
     return kernels;
   }
   /// Without the unfused ones, which come last: for an op that has neither bias nor activation.
-  static std::span<const fulcrum_kernel> plain() { return all().first(12); }
+  static std::span<const fulcrum_kernel> plain() { return all().first(15); }
 };
 
 }  // namespace fulcrum::backends::cuda

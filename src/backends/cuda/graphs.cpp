@@ -4,7 +4,7 @@
 // Batches of kernel calls, recorded once and replayed: a launch of the whole batch costs the host one call. Recording
 // has a stream of its own, so that an error in it leaves nobody else's stream in capture mode.
 #include "backends/cuda/parts.h"
-#include "backends/cuda/runtime.h"
+#include "backends/cuda/recording.h"
 
 namespace fulcrum::backends::cuda {
 namespace {
@@ -28,26 +28,6 @@ class RecordingStream {
   cudaStream_t stream_ = nullptr;
 };
 
-/// Ends the recording in every case; `graph` is set only when all calls were recorded.
-fulcrum_status record(const fulcrum_kernel* kernel, const fulcrum_args* sets, int32_t set_count,
-                      int32_t calls, cudaStream_t stream, cudaGraph_t* graph) {
-  // Thread-local: what other threads allocate meanwhile is no business of this recording.
-  FULCRUM_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-  fulcrum_status status = done();
-  for (int32_t i = 0; i < calls && status.code == FULCRUM_OK; ++i)
-    status = kernel->run(&sets[i % set_count], stream, 1);
-  cudaGraph_t made = nullptr;
-  const cudaError_t error = cudaStreamEndCapture(stream, &made);
-  if (status.code != FULCRUM_OK || error != cudaSuccess) {
-    if (made) cudaGraphDestroy(made);
-    if (status.code == FULCRUM_OK) return failed(error, "recording a batch (cudaStreamEndCapture)");
-    cudaGetLastError();  // the kernel's own error is the cause
-    return status;
-  }
-  *graph = made;
-  return done();
-}
-
 fulcrum_status graph_open(const fulcrum_kernel* kernel, const fulcrum_args* sets, int32_t set_count,
                           int32_t calls, void** graph) {
   *graph = nullptr;
@@ -55,19 +35,14 @@ fulcrum_status graph_open(const fulcrum_kernel* kernel, const fulcrum_args* sets
     return failed(FULCRUM_INVALID_ARGUMENT, "a batch needs a kernel, an argument set and a call");
   RecordingStream stream;
   FULCRUM_STATUS(stream.open());
-  cudaGraph_t recorded = nullptr;
-  FULCRUM_STATUS(record(kernel, sets, set_count, calls, stream.get(), &recorded));
+  const auto enqueue = [&] {
+    fulcrum_status status = done();
+    for (int32_t i = 0; i < calls && status.code == FULCRUM_OK; ++i)
+      status = kernel->run(&sets[i % set_count], stream.get(), 1);
+    return status;
+  };
   cudaGraphExec_t ready = nullptr;
-  const cudaError_t error = cudaGraphInstantiate(&ready, recorded, 0);
-  cudaGraphDestroy(recorded);
-  if (error != cudaSuccess) return failed(error, "cudaGraphInstantiate");
-  // Uploaded here and not by the first replay, which would then be the slowest.
-  cudaError_t uploaded = cudaGraphUpload(ready, stream.get());
-  if (uploaded == cudaSuccess) uploaded = cudaStreamSynchronize(stream.get());
-  if (uploaded != cudaSuccess) {
-    cudaGraphExecDestroy(ready);
-    return failed(uploaded, "cudaGraphUpload");
-  }
+  FULCRUM_STATUS(record(stream.get(), "recording a batch (cudaStreamEndCapture)", enqueue, &ready));
   *graph = ready;
   return done();
 }

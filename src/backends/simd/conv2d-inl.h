@@ -25,21 +25,20 @@ namespace fulcrum::backends::simd::HWY_NAMESPACE {
 inline constexpr std::int64_t kStep = kLanes;  // outputs of a vector
 inline constexpr int kConvRows = 4;
 
-/// The lanes of a vector that begins `first` lanes left of an image row of `width` pixels.
+/// The lanes of a vector that begins `outside` lanes left of an image row of `width` pixels which lie in the row.
 struct InsideLanes {
   std::size_t first, last;
+  hn::Mask<Float> mask;
+  HWY_INLINE InsideLanes() = default;
   HWY_INLINE InsideLanes(std::int64_t outside, std::int64_t width)
       : first(static_cast<std::size_t>(std::clamp<std::int64_t>(outside, 0, kStep))),
-        last(static_cast<std::size_t>(std::clamp<std::int64_t>(outside + width, 0, kStep))) {}
-  HWY_INLINE hn::Mask<Float> mask() const {
-    const Float d;
-    return hn::AndNot(hn::FirstN(d, first), hn::FirstN(d, last));
-  }
+        last(static_cast<std::size_t>(std::clamp<std::int64_t>(outside + width, 0, kStep))),
+        mask(hn::AndNot(hn::FirstN(Float(), first), hn::FirstN(Float(), last))) {}
   /// Those lanes from memory, 0 in the others.
   HWY_INLINE Floats load(const float* from) const {
     const Float d;
 #if HWY_TARGET <= HWY_AVX2
-    return hn::MaskedLoad(mask(), d, from);
+    return hn::MaskedLoad(mask, d, from);
 #else
     HWY_ALIGN float lanes[kLanes] = {};
     for (std::size_t i = first; i < last; ++i) lanes[i] = from[i];
@@ -87,6 +86,11 @@ struct Weights<0> {
   const float* k;
 };
 
+/// Which of the input rows under a tile lie in the image: [first, last).
+struct InputRows {
+  std::int64_t first, last;
+};
+
 /// One row of taps for kRows rows of outputs: input row q is tap row q - r of output row r.
 template <int kRows, int kVectors, int kKernel, bool kMasked>
 struct TapRow {
@@ -94,6 +98,17 @@ struct TapRow {
   const Weights<kKernel>& weights;
   std::int64_t taps;     // tap rows
   std::int64_t outside;  // lanes of the first vector that lie left of the image, under tap column 0
+  InsideLanes known[kKernel > 0 && kMasked ? kKernel : 1];  // of each tap column of a kernel of known size
+
+  HWY_INLINE void look_up_lanes() {
+    if constexpr (kKernel > 0 && kMasked) {
+      HWY_UNROLL(3)
+      for (int j = 0; j < kKernel; ++j) known[j] = InsideLanes(outside - j, g.w);
+    }
+  }
+  HWY_INLINE InsideLanes lanes_at(std::int64_t j) const {
+    return kKernel > 0 ? known[kMasked ? j : 0] : InsideLanes(outside - j, g.w);
+  }
 
   /// kAll: each output row has this tap row.
   template <bool kAll>
@@ -104,14 +119,14 @@ struct TapRow {
     for (std::int64_t j = 0; j < kw; ++j) {
       HWY_UNROLL(4)
       for (int v = 0; v < kVectors; ++v) {
-        const InsideLanes lanes(outside - j, g.w);
-        const auto x = in_register(kMasked ? lanes.load(from + j) : hn::LoadU(d, from + j + v * kStep));
+        const auto x = in_register(kMasked ? lanes_at(j).load(from + j) : hn::LoadU(d, from + j + v * kStep));
         HWY_UNROLL(4)
         for (int r = 0; r < kRows; ++r) {
           const std::int64_t i = q - r;
           if (!kAll && (i < 0 || i >= taps)) continue;
           const auto weight = weights.at(i, kw, j);
-          sum[r][v] = kMasked ? fused_where(lanes.mask(), weight, x, sum[r][v]) : fused(weight, x, sum[r][v]);
+          sum[r][v] =
+              kMasked ? fused_where(lanes_at(j).mask, weight, x, sum[r][v]) : fused(weight, x, sum[r][v]);
         }
       }
     }
@@ -120,14 +135,15 @@ struct TapRow {
 
 /// kRows x kVectors vectors of outputs from (row, column) on; `from` is the pixel under their first tap, `taps` how
 /// many tap rows there are. kMasked: some lanes have taps left or right of the image. kKernel: a kernel of so many
-/// rows and columns; 0: any.
+/// rows and columns, of whose input rows only `inside` lie in the image; 0: any kernel, all its rows inside.
 template <int kRows, int kVectors, int kKernel, bool kMasked, class Store>
 HWY_INLINE void conv_tile(const ops::Conv2d& g, const float* from, const Weights<kKernel>& weights,
-                          std::int64_t taps, std::int64_t row, std::int64_t column, const Store& store,
-                          std::int64_t done) {
+                          std::int64_t taps, InputRows inside, std::int64_t row, std::int64_t column,
+                          const Store& store, std::int64_t done) {
   static_assert(kVectors == 1 || !kMasked);
   if (kKernel > 0) taps = kKernel;
-  const TapRow<kRows, kVectors, kKernel, kMasked> tap_row{g, weights, taps, g.pad_x - column};
+  TapRow<kRows, kVectors, kKernel, kMasked> tap_row{g, weights, taps, g.pad_x - column, {}};
+  tap_row.look_up_lanes();
   Floats sum[kRows][kVectors];
   HWY_UNROLL(4)
   for (int r = 0; r < kRows; ++r) {
@@ -136,7 +152,9 @@ HWY_INLINE void conv_tile(const ops::Conv2d& g, const float* from, const Weights
   }
   if constexpr (kKernel > 0) {
     HWY_UNROLL(6)
-    for (int q = 0; q < kKernel + kRows - 1; ++q) tap_row.template add<false>(from + q * g.w, q, sum);
+    for (int q = 0; q < kKernel + kRows - 1; ++q) {
+      if (q >= inside.first && q < inside.last) tap_row.template add<false>(from + q * g.w, q, sum);
+    }
   } else {
     std::int64_t q = 0;
     for (; q < kRows - 1; ++q) tap_row.template add<false>(from + q * g.w, q, sum);
@@ -154,7 +172,7 @@ HWY_INLINE void conv_tile(const ops::Conv2d& g, const float* from, const Weights
 /// kRows rows of outputs with stride_x = 1; `from` is the image row under the first tap row.
 template <int kRows, int kKernel, class Store>
 HWY_NOINLINE void conv_row(const ops::Conv2d& g, const float* from, const float* k, std::int64_t taps,
-                           std::int64_t row, const Store& store) {
+                           InputRows inside, std::int64_t row, const Store& store) {
   constexpr int kVectors = kRows > 1 ? 2 : 4;
   const Weights<kKernel> weights(k);
   const std::int64_t last = g.w + g.pad_x - g.kw + 1;  // outputs before it have no tap right of the image
@@ -164,11 +182,12 @@ HWY_NOINLINE void conv_row(const ops::Conv2d& g, const float* from, const float*
     const bool moved = g.pad_x == 0 && column + kWidth > last && last >= kWidth;
     if (moved || (column >= g.pad_x && column + kWidth <= last)) {
       const std::int64_t start = moved ? last - kWidth : column;
-      conv_tile<kRows, kVectors, kKernel, false>(g, from + start - g.pad_x, weights, taps, row, start, store,
-                                                 column - start);
+      conv_tile<kRows, kVectors, kKernel, false>(g, from + start - g.pad_x, weights, taps, inside, row, start,
+                                                 store, column - start);
       column = start + kWidth;
     } else {
-      conv_tile<kRows, 1, kKernel, true>(g, from + column - g.pad_x, weights, taps, row, column, store, 0);
+      conv_tile<kRows, 1, kKernel, true>(g, from + column - g.pad_x, weights, taps, inside, row, column,
+                                         store, 0);
       column += kStep;
     }
   }
@@ -204,6 +223,22 @@ HWY_NOINLINE void conv_row_strided(const ops::Conv2d& g, const float* x, const f
   }
 }
 
+}  // namespace fulcrum::backends::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#include "backends/simd/conv2d_three-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fulcrum::backends::simd::HWY_NAMESPACE {
+
+/// kRows rows of outputs of a 3x3 kernel with steps of 1.
+template <int kRows, class Store>
+HWY_INLINE void three_by_three(const ops::Conv2d& g, const float* from, const float* k, InputRows inside,
+                               std::int64_t row, const Store& store) {
+  const auto rows = fits_three(g) ? three_rows<kRows, Store> : conv_row<kRows, 3, Store>;
+  rows(g, from, k, 3, inside, row, store);
+}
+
 /// Output rows [begin, end) of one image.
 template <class Store>
 HWY_NOINLINE void conv_rows(const ops::Conv2d& g, const float* x, const float* k, std::int64_t begin,
@@ -211,16 +246,22 @@ HWY_NOINLINE void conv_rows(const ops::Conv2d& g, const float* x, const float* k
   const bool plain = g.stride_y == 1 && g.stride_x == 1;
   for (std::int64_t row = begin; row < end;) {
     const std::int64_t top = row * g.stride_y - g.pad_y;
-    if (plain && top >= 0 && row + kConvRows <= end && top + kConvRows - 1 + g.kh <= g.h) {
-      const auto rows =
-          g.kh == 3 && g.kw == 3 ? conv_row<kConvRows, 3, Store> : conv_row<kConvRows, 0, Store>;
-      rows(g, x + top * g.w, k, g.kh, row, store);
+    const InputRows inside{-top, g.h - top};
+    const bool many = row + kConvRows <= end;
+    if (plain && g.kh == 3 && g.kw == 3 && row + 1 < end) {
+      (many ? three_by_three<kConvRows, Store> : three_by_three<2, Store>)(g, x + top * g.w, k, inside, row,
+                                                                           store);
+      row += many ? kConvRows : 2;
+      continue;
+    }
+    if (plain && many && top >= 0 && top + kConvRows - 1 + g.kh <= g.h) {
+      conv_row<kConvRows, 0>(g, x + top * g.w, k, g.kh, inside, row, store);
       row += kConvRows;
       continue;
     }
     const std::int64_t first = std::max<std::int64_t>(0, -top), last = std::min(g.kh, g.h - top);
     if (g.stride_x == 1) {
-      conv_row<1, 0>(g, x + (top + first) * g.w, k + first * g.kw, last - first, row, store);
+      conv_row<1, 0>(g, x + (top + first) * g.w, k + first * g.kw, last - first, inside, row, store);
     } else {
       conv_row_strided(g, x, k, row, first, last, store);
     }

@@ -208,7 +208,12 @@ Result<Exit> run_breakeven(const Options& options, Context& context) {
   if (targets.empty()) return Error{Code::usage, "a break-even needs a GPU", "leave --gpu none away"};
   Json list = Json::array();
   for (const Asked& asked : all) FULCRUM_CHECK(decide(asked, targets, options, stock, context, list));
-  FULCRUM_CHECK(context.write_json(Json{{"schema", "fulcrum.breakeven/1"}, {"breakevens", std::move(list)}}));
+  FULCRUM_CHECK(context.write_json(
+      Json{{"schema", "fulcrum.breakeven/1"},
+           {"version", build_info().version},
+           {"commit", fmt::format("{}{}", build_info().commit, build_info().dirty ? "+changed" : "")},
+           {"host", stock.host().id},
+           {"breakevens", std::move(list)}}));
   return Exit::ok;
 }
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "trace/inject/clock.h"
+#include "trace/inject/contents.h"
 #include "trace/inject/pm_sampling.h"
 
 namespace fulcrum::trace::inject {
@@ -90,23 +91,9 @@ std::uint32_t stream_of(Session& s, ThreadCalls& thread, const CUpti_CallbackDat
   return thread.known_id;
 }
 
-// Two lanes of multiply and rotate: as fast as memory is read, and no adversary.
-std::uint64_t hash_of(const void* bytes, std::size_t count) {
-  const auto* at = static_cast<const char*>(bytes);
-  std::uint64_t a = 0x9e3779b97f4a7c15u ^ count, b = 0xc2b2ae3d27d4eb4fu;
-  for (; count >= 16; count -= 16, at += 16) {
-    std::uint64_t x, y;
-    std::memcpy(&x, at, 8);
-    std::memcpy(&y, at + 8, 8);
-    a = (a ^ x) * 0xff51afd7ed558ccdu, a = a << 31 | a >> 33;
-    b = (b ^ y) * 0xc4ceb9fe1a85ec53u, b = b << 29 | b >> 35;
-  }
-  std::uint64_t rest[2] = {};
-  std::memcpy(rest, at, count);
-  a = (a ^ rest[0]) * 0xff51afd7ed558ccdu;
-  b = (b ^ rest[1]) * 0xc4ceb9fe1a85ec53u;
-  a ^= b + (a >> 32);
-  return a != 0 ? a : 1;
+Contents& contents() {
+  static Contents* const all = new Contents;  // as events()
+  return *all;
 }
 
 bool comes_from_host(const CUpti_CallbackData& data, const Api& api, bool is_runtime) {
@@ -143,7 +130,7 @@ void describe(Session& s, ThreadCalls& thread, const CUpti_CallbackData& data, c
       // What CUDA refused to read, nobody should.
       if (s.config.hash_copies && seen.bytes > 0 && seen.event != 0 && !has_failed(data) &&
           comes_from_host(data, api, is_runtime))
-        seen.hash = hash_of(reinterpret_cast<const void*>(seen.event), std::size_t(seen.bytes));
+        seen.hash = contents().hash(reinterpret_cast<const void*>(seen.event), std::size_t(seen.bytes));
       break;
     case Shape::place_bytes: {
       const auto* place = reinterpret_cast<const std::uint64_t*>(word(p, 0));
@@ -231,6 +218,7 @@ void switch_callbacks(Session& s, bool on) noexcept {
 
 void enable_callbacks(Session& s) noexcept {
   events();
+  contents();
   for (const CUpti_CallbackId id : {CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_STREAM_CREATED,
                                     CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING})
     s.cupti.cuptiEnableCallback(1, s.subscriber, CUPTI_CB_DOMAIN_RESOURCE, id);

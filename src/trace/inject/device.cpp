@@ -35,6 +35,17 @@ void take(std::int64_t& into, CUdevice device, CUdevice_attribute which) {
   if (const int value = attribute(device, which); value > 0) into = value;
 }
 
+void take_uuid(DeviceFacts& facts, const CUuuid& uuid) {
+  bool is_known = false;
+  char* at = facts.uuid + std::snprintf(facts.uuid, sizeof facts.uuid, "GPU");
+  for (int i = 0; i < 16; ++i) {
+    is_known = is_known || uuid.bytes[i] != 0;
+    const bool begins_group = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+    at += std::snprintf(at, 4, begins_group ? "-%02x" : "%02x", unsigned(std::uint8_t(uuid.bytes[i])));
+  }
+  if (!is_known) facts.uuid[0] = '\0';
+}
+
 void ask_driver(DeviceFacts& facts) {
   static const auto get = driver_function<CUresult(CUdevice*, int)>("cuDeviceGet");
   CUdevice device = 0;
@@ -59,6 +70,9 @@ void ask_driver(DeviceFacts& facts) {
   if (facts.name[0] == '\0')
     if (const auto name = driver_function<CUresult(char*, int, CUdevice)>("cuDeviceGetName"))
       name(facts.name, sizeof facts.name, device);
+  CUuuid uuid{};
+  if (const auto ask = driver_function<CUresult(CUuuid*, CUdevice)>("cuDeviceGetUuid_v2"))
+    if (facts.uuid[0] == '\0' && ask(&uuid, device) == CUDA_SUCCESS) take_uuid(facts, uuid);
   std::size_t bytes = 0;
   if (const auto memory = driver_function<CUresult(std::size_t*, CUdevice)>("cuDeviceTotalMem_v2"))
     if (facts.memory_bytes == 0 && memory(&bytes, device) == CUDA_SUCCESS)
@@ -70,6 +84,7 @@ void ask_driver(DeviceFacts& facts) {
 bool device_facts(const CUpti_ActivityDevice5& record, DeviceFacts& facts) noexcept {
   facts.id = record.id;
   std::snprintf(facts.name, sizeof facts.name, "%s", record.name != nullptr ? record.name : "");
+  take_uuid(facts, record.uuid);
   facts.sms = int(record.numMultiprocessors);
   facts.compute_major = int(record.computeCapabilityMajor);
   facts.compute_minor = int(record.computeCapabilityMinor);

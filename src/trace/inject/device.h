@@ -14,6 +14,7 @@ namespace fulcrum::trace::inject {
 struct DeviceFacts {
   std::uint32_t id = 0;
   char name[256] = "";
+  char uuid[48] = "";  // as nvidia-smi has it; empty: not known
   int sms = 0, compute_major = 0, compute_minor = 0;
   int threads_per_sm = 0, blocks_per_sm = 0, registers_per_sm = 0, registers_per_block = 0;
   int threads_per_block = 0, warp = 32;

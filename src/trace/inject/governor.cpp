@@ -16,6 +16,7 @@ constexpr double kAim = 0.6;
 // Credit that gathers while the program does little: about what one window of a busy one costs.
 constexpr double kMostCreditNs = 10e6;
 constexpr double kDenseRecordsPerSecond = 100e3;
+constexpr double kManyRecords = 30e3;  // of a dense window, which may then be shorter
 // A pair of a window and the time before it is noisy: the assumed cost counts as so many of them.
 constexpr double kAssumedPairs = 8;
 constexpr int kLeastPairs = 4;
@@ -58,11 +59,12 @@ bool Governor::tick(std::int64_t now_ns, const Seen& seen) noexcept {
 
   if (tracing_) {
     const std::int64_t length_ns = now_ns - stretch_begin_ns_;
-    const bool is_dense =
-        double(seen.records - stretch_begin_.records) > kDenseRecordsPerSecond * double(length_ns) * 1e-9;
+    const double records = double(seen.records - stretch_begin_.records);
+    const bool is_dense = records > kDenseRecordsPerSecond * double(length_ns) * 1e-9;
     const double stretch = double(window_length_ns_) / double(limits_.window_ns);
     const double least_ns = double(is_dense ? limits_.dense_window_ns : limits_.window_ns) * stretch;
-    if (double(length_ns) >= least_ns && balance_ns_ < 0) close(now_ns);
+    const bool is_enough = double(length_ns) >= least_ns || (is_dense && records >= kManyRecords * stretch);
+    if (is_enough && balance_ns_ < 0) close(now_ns);
   } else if (balance_ns_ >= 0) {
     open(now_ns);
   }

@@ -33,8 +33,11 @@ const DeviceFacts& Recorder::device(std::uint32_t id) {
 }
 
 void Recorder::write_device(const DeviceFacts& facts) {
-  if (facts.sms > 0 && written_devices_.insert(facts.id).second)
-    writer_.append(file::Kind::device, to_record(facts, writer_));
+  if (facts.sms <= 0 || !written_devices_.insert(facts.id).second) return;
+  writer_.append(file::Kind::device, to_record(facts, writer_));
+  char name[48];
+  std::snprintf(name, sizeof name, "UUID of device %u", facts.id);
+  if (facts.uuid[0] != '\0') writer_.property(name, facts.uuid);
 }
 
 void Recorder::know_context(std::uint32_t context, std::uint32_t device_id) {

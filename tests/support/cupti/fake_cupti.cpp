@@ -157,6 +157,7 @@ void describe_device() {
   CUpti_ActivityDevice5 device{};
   device.kind = CUPTI_ACTIVITY_KIND_DEVICE;
   device.name = "Fake GPU";
+  for (int i = 0; i < 16; ++i) device.uuid.bytes[i] = char(0xa0 + i);
   device.numMultiprocessors = 58;
   device.numThreadsPerWarp = 32;
   device.maxWarpsPerMultiprocessor = 48;

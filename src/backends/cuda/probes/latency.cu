@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "backends/cuda/probes/probe.h"
+#include "backends/cuda/recording.h"
 
 namespace fulcrum::backends::cuda::probes {
 namespace {
@@ -87,17 +88,16 @@ class Chain {
   fulcrum_status open(int nodes) {
     cudaStream_t stream = nullptr;
     FULCRUM_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    cudaGraph_t recorded = nullptr;
-    cudaError_t error = cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
-    if (error == cudaSuccess) {
-      for (int i = 0; i < nodes; ++i) nothing<<<1, 32, 0, stream>>>();
-      error = cudaStreamEndCapture(stream, &recorded);
-    }
-    if (error == cudaSuccess) error = cudaGraphInstantiate(&graph_, recorded, 0);
-    if (recorded) cudaGraphDestroy(recorded);
+    const fulcrum_status recorded = record(
+        stream, "recording empty kernels",
+        [&] {
+          for (int i = 0; i < nodes; ++i) nothing<<<1, 32, 0, stream>>>();
+          return launched("an empty kernel");
+        },
+        &graph_);
     cudaStreamDestroy(stream);
-    if (error != cudaSuccess) return failed(error, "recording empty kernels");
-    return run();  // uploads it
+    FULCRUM_STATUS(recorded);
+    return run();
   }
   fulcrum_status run() const {
     FULCRUM_CUDA(cudaGraphLaunch(graph_, stream_of(nullptr)));

@@ -5,7 +5,7 @@
 // while it runs.
 #pragma once
 
-#include "backends/cuda/runtime.h"
+#include "backends/cuda/recording.h"
 
 namespace fulcrum::backends::cuda::trips {
 
@@ -69,22 +69,7 @@ class Recording {
 
   template <class Enqueue>
   fulcrum_status record(cudaStream_t stream, Enqueue&& enqueue) {
-    FULCRUM_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    const fulcrum_status enqueued = enqueue();
-    cudaGraph_t captured = nullptr;
-    const cudaError_t ended =
-        cudaStreamEndCapture(stream, &captured);  // also after an error: the stream must leave
-    if (enqueued.code != FULCRUM_OK || ended != cudaSuccess) {
-      if (captured) cudaGraphDestroy(captured);
-      cudaGetLastError();
-      return enqueued.code != FULCRUM_OK ? enqueued : failed(ended, "recording a trip");
-    }
-    const cudaError_t made = cudaGraphInstantiate(&graph_, captured, 0);
-    cudaGraphDestroy(captured);
-    if (made != cudaSuccess) return failed(made, "cudaGraphInstantiate of a trip");
-    FULCRUM_CUDA(cudaGraphUpload(graph_, stream));
-    FULCRUM_CUDA(cudaStreamSynchronize(stream));
-    return done();
+    return cuda::record(stream, "recording a trip", enqueue, &graph_);
   }
   fulcrum_status launch(cudaStream_t stream) const {
     FULCRUM_CUDA(cudaGraphLaunch(graph_, stream));
