@@ -4,7 +4,7 @@
 // Holds the runner against two rulers in one process: Google Benchmark on the same kernel for the same wall time
 // (do the medians agree, and whose median moves less from run to run?), and a bare loop with two clock reads
 // (what does the harness add to an op of some tens of nanoseconds?). Prints a table and a JSON document.
-//   harness_check [REPEATS [SECONDS]]
+//   harness_check [REPEATS [SECONDS [OP]]]
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <fulcrum/machine.h>
@@ -140,6 +140,7 @@ Status run_case(const Case& c, int repeats, double seconds, Json& document) {
 int main(int argc, char** argv) {
   const int repeats = argc > 1 ? std::atoi(argv[1]) : 20;
   const double seconds = argc > 2 ? std::atof(argv[2]) : 1.0;
+  const std::string_view only = argc > 3 ? argv[3] : "";
   int no_arguments = 1;
   benchmark::Initialize(&no_arguments, argv);
   const Case cases[] = {
@@ -155,11 +156,13 @@ int main(int argc, char** argv) {
       "{:<28} {:>10} {:>10} {:>10}   ours / google [95 %]        ours / bare [95 %]          spread ours / "
       "google / bare\n",
       "kernel", "ours", "google", "bare");
-  for (const Case& c : cases)
+  for (const Case& c : cases) {
+    if (!only.empty() && only != c.op) continue;
     if (const Status status = run_case(c, repeats, seconds, document); !status.ok()) {
       fmt::print(stderr, "{}: {}\n", c.op, status.error().message);
       return 3;
     }
+  }
   std::FILE* file = std::fopen("harness_check.json", "w");
   if (!file) return 3;
   fmt::print(file, "{}\n", document.dump(1));

@@ -57,6 +57,7 @@ endforeach()
 set_property(TARGET fulcrum_cuda fulcrum_cuda_90a PROPERTY COMPILE_OPTIONS
   "$<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off;-Wall;-Wextra;-Wno-missing-field-initializers>"
   "$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-Xcompiler=-ffp-contract=off,-Wall,-Wextra,-Wno-missing-field-initializers,-Wno-pedantic;--expt-relaxed-constexpr>")
+fulcrum_unite(fulcrum_cuda "/kernels/")
 set_target_properties(fulcrum_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/fulcrum
                       LINKER_LANGUAGE CXX)
 find_library(FULCRUM_CUDART cudart_static HINTS ${CMAKE_CUDA_IMPLICIT_LINK_DIRECTORIES} REQUIRED)

@@ -19,6 +19,7 @@ target_include_directories(fulcrum_inject PRIVATE src)
 target_include_directories(fulcrum_inject SYSTEM PRIVATE ${FULCRUM_CUPTI_INCLUDE}
                            ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
 target_compile_features(fulcrum_inject PRIVATE cxx_std_20)
+fulcrum_unite(fulcrum_inject "")
 set(not_sanitized "")
 if(FULCRUM_SANITIZE)
   set(not_sanitized -fno-sanitize=all)

@@ -17,7 +17,7 @@ namespace {
 using model::CellError;
 using model::ErrorDistribution;
 
-constexpr std::string_view kHead =
+constexpr std::string_view kPredictionsHead =
     "# How good the predictions are\n\n"
     "Made by `cmake --build build/release --target results` from the files in results/. The error of a "
     "prediction is "
@@ -98,7 +98,7 @@ Result<std::string> ledger_text(const Folder& folder, const std::filesystem::pat
 }  // namespace
 
 Result<std::string> predictions(const std::vector<Folder>& folders, const std::filesystem::path& root) {
-  std::string text(kHead);
+  std::string text(kPredictionsHead);
   for (const Folder& folder : folders) {
     const std::filesystem::path profile = root / "share" / "machines" / (folder.name + ".json");
     if (!std::filesystem::exists(profile)) continue;

@@ -99,7 +99,7 @@ class Bench:
         os.makedirs(folder)
         library = os.path.abspath(self.o.injector)
         return {"CUDA_INJECTION64_PATH": library, "NVTX_INJECTION64_PATH": library, "FULCRUM_TRACE_FOLDER": folder,
-                "FULCRUM_TRACE_FULL": "1" if mode == "full" else "0", "FULCRUM_TRACE_PARTS": parts}
+                "FULCRUM_TRACE_FULL": "1" if mode == "full" else "0", "FULCRUM_TRACE_PARTS": parts.replace("+", ",")}
 
     def run_injected(self, program, mode, name):
         """The program itself with those variables: nothing is read or diagnosed behind it, so that more runs fit."""

@@ -262,10 +262,11 @@ OpPoints OpCalibration::look_again(OpPoints points, double seconds) {
   end_ = tools_->clock->now() + seconds;
   points_ = std::move(points);
   std::vector<std::pair<double, std::size_t>> order;
+  const Mask usual = default_mask(*op_, candidates_) ? default_mask(*op_, candidates_) : kAll;
   for (std::size_t i = 0; i < points_.points.size(); ++i) {
     const Point& point = points_.points[i];
-    const int best = fastest_of(point, kAll);
-    const int next = best < 0 ? -1 : fastest_of(point, ~(Mask{1} << best));
+    const int best = fastest_of(point, usual);
+    const int next = best < 0 ? -1 : fastest_of(point, usual & ~(Mask{1} << best));
     if (next < 0) continue;
     order.emplace_back(log_ratio(point.samples[static_cast<std::size_t>(next)],
                                  point.samples[static_cast<std::size_t>(best)]),

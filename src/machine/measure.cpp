@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The measurement of a machine: all probes are prepared, then take turns in rounds over the whole budget, so that a
-// second in which a neighbour is busy costs every probe a little and none of them everything.
+// The measurement of a machine: all probes are prepared, then take turns in rounds, so that a second in which a
+// neighbour is busy costs every probe a little and none of them everything. Those whose turns disagree come again.
 #include <fmt/format.h>
 #include <fulcrum/machine.h>
 #include <sys/utsname.h>
@@ -18,7 +18,9 @@
 namespace fulcrum::machine {
 namespace {
 
-constexpr int kMachineRounds = 8;
+constexpr int kMachineRounds = 12;
+constexpr double kShareOfRounds = 0.7;  // of the time; what is left is for a second look
+constexpr double kTurnAgainSeconds = 0.05;
 
 /// Puts the instruction set back that was in use.
 class IsaGuard {
@@ -43,6 +45,12 @@ Error interrupted() {
                "nothing was saved; run it again"};
 }
 
+void take_turn(Probe& probe, std::size_t round, double until) {
+  IsaGuard::use(probe.isas.empty() ? "" : probe.isas[round % probe.isas.size()]);
+  const Pins pins(probe.threads);
+  take_windows(probe, measure::steady_clock(), until);
+}
+
 Status run_rounds(ProbeSet& set, const ProbeConfig& config, double deadline) {
   const measure::Clock& clock = measure::steady_clock();
   const int probes = static_cast<int>(set.probes.size());
@@ -55,9 +63,30 @@ Status run_rounds(ProbeSet& set, const ProbeConfig& config, double deadline) {
     // Every round starts at another probe: what goes on once a second must not always meet the same one.
     Probe& probe = set.probes[static_cast<std::size_t>((turn + round * (probes / kMachineRounds)) % probes)];
     if (config.progress) config.progress(probe.what, turn, total);
-    IsaGuard::use(probe.isas.empty() ? "" : probe.isas[static_cast<std::size_t>(round) % probe.isas.size()]);
-    const Pins pins(probe.threads);
-    take_windows(probe, clock, now + (deadline - now) / (total - turn));
+    take_turn(probe, static_cast<std::size_t>(round), now + (deadline - now) / (total - turn));
+  }
+  return {};
+}
+
+/// What is left of the time goes to the probes whose turns agree least: one that had its best windows in one turn only
+/// was not often enough at the machine while it was quiet.
+Status look_again(ProbeSet& set, const ProbeConfig& config, double deadline) {
+  const measure::Clock& clock = measure::steady_clock();
+  const std::size_t doubtful = (set.probes.size() + 3) / 4;
+  const int total = static_cast<int>(set.probes.size());
+  while (clock.now() < deadline) {
+    std::vector<std::pair<double, Probe*>> order;
+    for (Probe& probe : set.probes) {
+      const std::size_t group = std::max<std::size_t>(1, probe.isas.size());
+      order.emplace_back(-disagreement(probe.costs, probe.turns, group), &probe);
+    }
+    std::ranges::stable_sort(order, {}, &std::pair<double, Probe*>::first);
+    for (std::size_t i = 0; i < doubtful && clock.now() < deadline; ++i) {
+      if (config.interrupted && config.interrupted()) return interrupted();
+      Probe& probe = *order[i].second;
+      if (config.progress) config.progress(probe.what + ", again", total, total);
+      take_turn(probe, probe.turns.size(), clock.now() + kTurnAgainSeconds);
+    }
   }
   if (config.progress) config.progress("done", total, total);
   return {};
@@ -97,7 +126,9 @@ Status measure_cpu(const ProbeConfig& config, double deadline, Machine& machine)
                            .numa_nodes = machine.topology.numa_nodes,
                            .available_bytes = available_bytes(SystemFiles())};
   FULCRUM_CHECK(prepare(target, config, set));
-  FULCRUM_CHECK(run_rounds(set, config, deadline));
+  const double now = measure::steady_clock().now();
+  FULCRUM_CHECK(run_rounds(set, config, now + kShareOfRounds * (deadline - now)));
+  FULCRUM_CHECK(look_again(set, config, deadline));
   for (const Probe& probe : set.probes) {
     probe.store(probe.is_rate ? best_rate(probe.costs) : best_cost(probe.costs));
     // Where instruction sets take turns, two groups say nothing about the machine.

@@ -21,8 +21,11 @@ struct Probe {
   double work = 0;                                // of one repeat: bytes, flops, loads, joins
   bool is_rate = true;                            // ceiling = work per second; else seconds per unit of work
   std::function<void(const Quantity&)> store;
-  std::int64_t repeats = 1;        // of one window; grows until it is long enough
-  std::vector<double> costs = {};  // seconds per unit of work, window by window
+  double window_seconds =
+      2e-3;                  // short enough to slip between neighbours, whose time slices are some ms long
+  std::int64_t repeats = 1;  // of one window; grows until it is long enough
+  std::vector<double> costs = {};       // seconds per unit of work, window by window
+  std::vector<std::size_t> turns = {};  // the first window of each turn
 };
 
 /// The probes of a machine and the memory they work on.

@@ -17,6 +17,8 @@ namespace fulcrum::machine {
 namespace {
 
 constexpr std::int64_t kNodeBytes = ops::kProbeNode * 8;
+// Which sets of a cache a cycle falls on is luck of its pages, and pages stay for the run: windows take turns in places.
+constexpr int kPlaces = 4;
 
 /// Every node once, in order, which is fast. On a machine with busy neighbours a random walk through a cold cache
 /// would take longer than they need to evict it again, and never get warm.
@@ -27,23 +29,42 @@ void sweep(const Args& args) {
   *args.out<std::int64_t>(2) = sum;
 }
 
-Status add_latency(const ProbeTarget& target, std::size_t level, std::int64_t bytes, ProbeSet& set) {
-  FULCRUM_TRY(const auto call, ProbeCall::make("probe_latency", "scalar", "default", 1));
-  const std::int64_t nodes = std::max<std::int64_t>(2, bytes / kNodeBytes);
+/// A cycle through memory of its own.
+Result<Args> place_cycle(const ProbeCall& call, std::int64_t nodes, ProbeSet& set) {
   FULCRUM_TRY(Arena arena, Arena::make((nodes + 2) * kNodeBytes));
-  FULCRUM_TRY(Args args, call->arguments(nodes));
+  FULCRUM_TRY(Args args, call.arguments(nodes));
   args.ptr[0] = arena.data();
   args.ptr[1] = arena.data() + nodes * kNodeBytes;
   args.ptr[2] = arena.data() + (nodes + 1) * kNodeBytes;
-  call->op().make_inputs(args, ops::tensor_key(0));
+  call.op().make_inputs(args, ops::tensor_key(0));
   set.memory.push_back(std::make_shared<Arena>(std::move(arena)));
+  return args;
+}
+
+/// The places of a probe and whose turn it is.
+struct Places {
+  std::vector<Args> args;
+  std::size_t turn = 0;
+  Args& now() { return args[turn % args.size()]; }
+};
+
+Status add_latency(const ProbeTarget& target, std::size_t level, std::int64_t bytes, ProbeSet& set) {
+  FULCRUM_TRY(const auto call, ProbeCall::make("probe_latency", "scalar", "default", 1));
+  const std::int64_t nodes = std::max<std::int64_t>(2, bytes / kNodeBytes);
   const MemoryLevel& measured = target.cpu.levels[level];
   const bool level_is_cache = measured.capacity_bytes > 0;
+  const auto places = std::make_shared<Places>();
+  for (int place = 0; place < (level_is_cache ? kPlaces : 1); ++place) {
+    FULCRUM_TRY(const Args args, place_cycle(*call, nodes, set));
+    places->args.push_back(args);
+  }
   set.probes.push_back(Probe{
       .what = measured.name + " load latency",
-      .warm = level_is_cache ? std::function<void()>([args] { sweep(args); }) : nullptr,
+      .warm = level_is_cache ? std::function<void()>([places] { sweep(places->now()); }) : nullptr,
       .run =
-          [call, args](std::int64_t hops) mutable {
+          [call, places](std::int64_t hops) {
+            Args& args = places->now();
+            ++places->turn;
             args.scalar[0].i = hops;
             call->run(args);
             *args.out<std::int64_t>(1) = *args.in<std::int64_t>(2);

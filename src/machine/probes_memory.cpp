@@ -31,6 +31,7 @@ constexpr Mix kMixes[] = {{"read", "probe_read", "default", 1, true},
 // address bits wait for it, on some CPUs more than on others: windows take turns and the best layout shows.
 constexpr std::int64_t kStaggerBytes[] = {0, 1088, 2176, 3264};
 constexpr std::int64_t kPieceBytes = ops::kProbePiece * 4;
+constexpr std::int64_t kStaggerRoom = 2 * kPieceBytes;         // behind three arrays that are staggered
 constexpr std::int64_t kSegmentBytes = std::int64_t{8} << 20;  // of one array, a thread
 
 /// Arrays of `n` elements at these addresses; the last is written, a read has its sum at `sum`.
@@ -116,7 +117,7 @@ struct DramArrays {
   std::byte* segment(std::int64_t array, std::int64_t index) const {
     return arena->data() + (array * segments + index) * segment_bytes();
   }
-  std::byte* sum() const { return segment(3, 0); }
+  std::byte* sum() const { return segment(3, 0) + kStaggerRoom; }
 };
 
 Result<DramArrays> make_dram_arrays(std::int64_t array_bytes, int threads) {
@@ -124,7 +125,8 @@ Result<DramArrays> make_dram_arrays(std::int64_t array_bytes, int threads) {
   const std::int64_t slice = std::clamp(array_bytes / threads, kPieceBytes, kSegmentBytes) / kPieceBytes;
   arrays.segment_elements = slice * ops::kProbePiece * threads;
   arrays.segments = std::max<std::int64_t>(1, array_bytes / arrays.segment_bytes());
-  FULCRUM_TRY(Arena arena, Arena::make(3 * arrays.segments * arrays.segment_bytes() + kPieceBytes));
+  FULCRUM_TRY(Arena arena,
+              Arena::make(3 * arrays.segments * arrays.segment_bytes() + kStaggerRoom + kPieceBytes));
   arrays.arena = std::make_shared<Arena>(std::move(arena));
   for (std::int64_t i = 0; i < 3 * arrays.segments; ++i) {
     std::byte* segment = arrays.segment(0, i);
@@ -140,12 +142,25 @@ Status add_dram_mix(const ProbeTarget& target, const Mix& mix, int threads, cons
                     ProbeSet& set) {
   FULCRUM_TRY(const auto call, ProbeCall::make(mix.op, "simd", mix.variant, threads));
   std::vector<Args> calls;
-  // Reads take the two arrays that nobody writes, as one; the others write the third.
-  for (std::int64_t i = 0; i < arrays.segments * (mix.arrays == 1 ? 2 : 1); ++i) {
-    std::byte* segments[3] = {arrays.segment(0, i), arrays.segment(mix.arrays == 2 ? 2 : 1, i),
-                              arrays.segment(2, i)};
+  const auto add = [&](std::byte* first, std::byte* second, std::byte* third) -> Status {
+    std::byte* segments[3] = {first, second, third};
     FULCRUM_TRY(const Args args, bind_arrays(*call, mix, arrays.segment_elements, segments, arrays.sum()));
     calls.push_back(args);
+    return {};
+  };
+  const std::int64_t n = arrays.segments;
+  if (mix.arrays == 1) {  // the two arrays that nobody writes, as one
+    for (std::int64_t i = 0; i < 2 * n; ++i) FULCRUM_CHECK(add(arrays.segment(0, i), nullptr, nullptr));
+  }
+  // Which banks of memory are open at a time is luck of the pages: every sweep puts other segments together, and further
+  // out of line, so that good and bad pairs come up in every run. The last array is the one that is written.
+  for (std::int64_t sweep = 0; mix.arrays > 1 && sweep < std::ssize(kStaggerBytes); ++sweep) {
+    const std::int64_t stagger = kStaggerBytes[sweep];
+    for (std::int64_t i = 0; i < n; ++i) {
+      std::byte* second = arrays.segment(1, (i + sweep) % n) + stagger;
+      std::byte* third = arrays.segment(2, (i + 2 * sweep) % n) + 2 * stagger;
+      FULCRUM_CHECK(add(arrays.segment(0, i), mix.arrays == 2 ? third : second, third));
+    }
   }
   Probe probe = make_probe(target, target.cpu.levels.size() - 1, mix, threads, arrays.segment_elements);
   probe.run = [call, calls = std::move(calls), next = std::size_t{0}](std::int64_t count) mutable {

@@ -10,9 +10,6 @@
 namespace fulcrum::machine {
 namespace {
 
-// A hundred thousand times the resolution of common clocks and ten thousand fork-joins; short enough to slip between
-// neighbours, whose time slices are some milliseconds long.
-constexpr double kWindowSeconds = 2e-3;
 constexpr int kFewestWindows = 3;
 
 /// Runs one window; true when it was long enough to be kept. A short one sets the repeats of the next.
@@ -22,9 +19,9 @@ bool take_window(Probe& probe, const measure::Clock& clock) {
   probe.run(probe.repeats);
   const double seconds = std::max(clock.now() - begin, clock.resolution_seconds);
   const auto repeats = static_cast<double>(probe.repeats);
-  if (seconds < kWindowSeconds / 2) {
+  if (seconds < probe.window_seconds / 2) {
     // Eightfold at most: the shortest windows are mostly overhead and say little about the next.
-    probe.repeats = std::llround(std::ceil(repeats * std::clamp(kWindowSeconds / seconds, 1.0, 8.0)));
+    probe.repeats = std::llround(std::ceil(repeats * std::clamp(probe.window_seconds / seconds, 1.0, 8.0)));
     return false;
   }
   probe.costs.push_back(seconds / (repeats * probe.work));
@@ -34,6 +31,7 @@ bool take_window(Probe& probe, const measure::Clock& clock) {
 }  // namespace
 
 void take_windows(Probe& probe, const measure::Clock& clock, double until) {
+  probe.turns.push_back(probe.costs.size());
   for (int taken = 0; taken < kFewestWindows || clock.now() < until;)
     taken += take_window(probe, clock) ? 1 : 0;
 }

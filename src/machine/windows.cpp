@@ -8,6 +8,8 @@
 #include <fulcrum/stats.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace fulcrum::machine {
 
@@ -23,6 +25,18 @@ Quantity best_cost(std::vector<double> costs) {
 Quantity best_rate(const std::vector<double>& costs) {
   const Quantity cost = best_cost(costs);
   return Quantity{1 / cost.value, 1 / cost.high, 1 / cost.low, Source::measured};
+}
+
+double disagreement(std::span<const double> costs, std::span<const std::size_t> turns, std::size_t group) {
+  constexpr std::size_t kFewestGroups = 4;
+  if (turns.size() < kFewestGroups * group) return std::numeric_limits<double>::infinity();
+  std::vector<double> halves[2];
+  for (std::size_t turn = 0; turn < turns.size(); ++turn) {
+    const std::size_t end = turn + 1 < turns.size() ? turns[turn + 1] : costs.size();
+    std::vector<double>& half = halves[turn / group % 2];
+    half.insert(half.end(), costs.begin() + std::ptrdiff_t(turns[turn]), costs.begin() + std::ptrdiff_t(end));
+  }
+  return std::abs(std::log(best_cost(std::move(halves[0])).value / best_cost(std::move(halves[1])).value));
 }
 
 std::optional<Groups> two_groups(const std::vector<double>& costs) {

@@ -7,6 +7,8 @@
 
 #include <fulcrum/core.h>
 
+#include <span>
+
 namespace fulcrum::machine {
 
 /// Of seconds per unit of work: `value` is what a hundredth of the windows beats (never the very fastest, where there
@@ -15,6 +17,11 @@ namespace fulcrum::machine {
 Quantity best_cost(std::vector<double> costs);
 /// The same as work per second.
 Quantity best_rate(const std::vector<double>& costs);
+
+/// How far the best windows of every other group of turns lie from those of the groups between: 0.02 is two hundredths.
+/// `turns` are the first windows of the turns; `group` turns in a row are one of each kind, where kinds take turns.
+/// Infinite for fewer than four groups.
+double disagreement(std::span<const double> costs, std::span<const std::size_t> turns, std::size_t group = 1);
 
 /// Windows in two states, as of virtual CPUs that share a core now and then: the value is then of the faster one.
 struct Groups {

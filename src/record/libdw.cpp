@@ -43,6 +43,7 @@ Loaded load_libdw() {
   find(f.dwfl_frame_reg, "dwfl_frame_reg", true);
   FULCRUM_FIND(dwfl_addrmodule);
   FULCRUM_FIND(dwfl_module_addrinfo);
+  FULCRUM_FIND(dwfl_module_getsymtab);
   FULCRUM_FIND(dwfl_module_addrdie);
   FULCRUM_FIND(dwfl_module_eh_cfi);
   FULCRUM_FIND(dwfl_module_dwarf_cfi);

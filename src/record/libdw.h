@@ -78,6 +78,7 @@ struct Libdw {
   DwflModule* (*dwfl_addrmodule)(Dwfl*, DwarfAddress);
   const char* (*dwfl_module_addrinfo)(DwflModule*, DwarfAddress, DwarfAddress*, Elf64_Sym*, Elf64_Word*,
                                       Elf**, DwarfAddress*);
+  int (*dwfl_module_getsymtab)(DwflModule*);
   DwarfDie* (*dwfl_module_addrdie)(DwflModule*, DwarfAddress, DwarfAddress*);
   DwarfCfi* (*dwfl_module_eh_cfi)(DwflModule*, DwarfAddress*);
   DwarfCfi* (*dwfl_module_dwarf_cfi)(DwflModule*, DwarfAddress*);

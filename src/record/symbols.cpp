@@ -88,6 +88,8 @@ Symbols::File& Symbols::file_of(std::uint32_t number) {
       vdso ? ::dup(vdso_descriptor()) : ::open(module.open_path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return file;
   file.starts = FunctionStarts::read(descriptor);
+  file.index = SymbolIndex::read(descriptor);
+  file.indexed = true;
   const Libdw* dw = libdw();
   if (dw) file.dwfl = dw->dwfl_begin(local_callbacks());
   if (!file.dwfl) {
@@ -98,7 +100,26 @@ Symbols::File& Symbols::file_of(std::uint32_t number) {
   file.module = dw->dwfl_report_elf(file.dwfl, module.name.c_str(), module.path.c_str(), descriptor, 0, true);
   if (!file.module) ::close(descriptor);
   dw->dwfl_report_end(file.dwfl, nullptr, nullptr);
+  // A separate debug file has a fuller table; without one, libdw would look through the same entries one by one.
+  const int known = file.module ? dw->dwfl_module_getsymtab(file.module) : 0;
+  file.indexed = known <= 0 || static_cast<std::size_t>(known) <= file.index.table_entries();
   return file;
+}
+
+std::optional<Symbols::Named> Symbols::symbol_at(const File& file, std::uint64_t address) {
+  if (file.indexed) {
+    const auto symbol = file.index.find(address);
+    return symbol ? std::optional(Named{file.index.name(*symbol), symbol->begin, symbol->size})
+                  : std::nullopt;
+  }
+  if (!file.module) return std::nullopt;
+  Elf64_Sym symbol{};
+  DwarfAddress offset = 0;
+  const char* name =
+      libdw()->dwfl_module_addrinfo(file.module, address, &offset, &symbol, nullptr, nullptr, nullptr);
+  // The library also offers the nearest symbol before the address; past its end that is another function's name.
+  if (!name || !*name || (offset >= symbol.st_size && symbol.st_size != 0)) return std::nullopt;
+  return Named{name, address - offset, symbol.st_size};
 }
 
 std::string Symbols::nameless(const File& file, const Module& module, std::uint64_t address) const {
@@ -200,14 +221,10 @@ std::vector<Frame> Symbols::frames_at(const Location& location) {
   Frame frame{.function = nameless(file, module, location.address),
               .module = module.name,
               .address = location.address};
+  if (auto symbol = symbol_at(file, location.address); symbol && !symbol->name.empty())
+    frame.function = plain_name(symbol->name);
   if (!file.module) return {frame};
   const Libdw& dw = *libdw();
-  Elf64_Sym symbol{};
-  DwarfAddress offset = 0;
-  const char* name =
-      dw.dwfl_module_addrinfo(file.module, location.address, &offset, &symbol, nullptr, nullptr, nullptr);
-  // The library also offers the nearest symbol before the address; past its end that is another function's name.
-  if (name && *name && (offset < symbol.st_size || symbol.st_size == 0)) frame.function = plain_name(name);
   set_line(dw, file.module, location.address, frame);
   std::vector<Frame> frames{std::move(frame)};
   if (!frames[0].file.empty()) add_inlined(file, location.address, frames);
@@ -217,14 +234,8 @@ std::vector<Frame> Symbols::frames_at(const Location& location) {
 std::optional<std::pair<std::uint64_t, std::uint64_t>> Symbols::extent_of(const Location& location) {
   if (modules_[location.module].kind != Module::Kind::file) return std::nullopt;
   File& file = file_of(location.module);
-  Elf64_Sym symbol{};
-  DwarfAddress offset = 0;
-  const char* name = file.module ? libdw()->dwfl_module_addrinfo(file.module, location.address, &offset,
-                                                                 &symbol, nullptr, nullptr, nullptr)
-                                 : nullptr;
-  if (name && offset < symbol.st_size) {
-    return std::pair{location.address - offset, location.address - offset + symbol.st_size};
-  }
+  if (const auto symbol = symbol_at(file, location.address); symbol && symbol->size != 0)
+    return std::pair{symbol->begin, symbol->begin + symbol->size};
   const auto begin = file.starts.find(location.address), end = file.starts.next(location.address);
   if (!begin || !end) return std::nullopt;
   return std::pair{*begin, *end};

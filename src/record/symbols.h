@@ -13,6 +13,7 @@
 #include "record/jit_map.h"
 #include "record/libdw.h"
 #include "record/modules.h"
+#include "record/symbol_index.h"
 
 namespace fulcrum::record {
 
@@ -37,8 +38,16 @@ class Symbols {
     Dwfl* dwfl = nullptr;
     DwflModule* module = nullptr;
     FunctionStarts starts;
+    SymbolIndex index;
+    bool indexed = false;  // the index knows all that libdw knows
+  };
+  struct Named {
+    std::string name;  // as in the table
+    std::uint64_t begin = 0, size = 0;
   };
   File& file_of(std::uint32_t module);
+  /// The symbol around an address of the file, or the nearest before it that does not say where it ends.
+  static std::optional<Named> symbol_at(const File&, std::uint64_t address);
   std::string nameless(const File&, const Module&, std::uint64_t address) const;
   void add_inlined(File&, std::uint64_t address, std::vector<Frame>& frames);
   Frame kernel_frame(std::uint64_t address);

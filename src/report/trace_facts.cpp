@@ -101,16 +101,37 @@ Json facts_json(const TraceFacts& facts, const GpuTrace& trace, const Timeline& 
               {"exit_code", trace.exit_code}};
 }
 
+/// Of the whole run, also where it was traced in windows.
+struct WholeRun {
+  std::int64_t calls = 0;
+  double seconds = 0;
+};
+WholeRun whole_run(const GpuTrace& trace, const Timeline::Kernel& kernel) {
+  WholeRun run;
+  for (const GpuTrace::Total& total : trace.totals) {
+    if (total.shape != kernel.shape && trace.shapes[total.shape] != trace.shapes[kernel.shape]) continue;
+    run.calls += total.count;
+    run.seconds += static_cast<double>(total.sum_ns) * 1e-9;
+  }
+  // A program that was killed has no totals of its last seconds.
+  run.calls = std::max(run.calls, static_cast<std::int64_t>(kernel.ops.size()));
+  run.seconds = std::max(run.seconds, kernel.seconds);
+  return run;
+}
+
 Json kernels_json(const GpuTrace& trace, const Timeline& timeline) {
   constexpr std::size_t kMost = 200;
   Json list = Json::array();
   for (const Timeline::Kernel& kernel : timeline.kernels) {
     if (list.size() >= kMost) break;
     const LaunchShape& shape = trace.shapes[kernel.shape];
+    const WholeRun run = whole_run(trace, kernel);
     list.push_back(Json{{"name", shape.name},
                         {"short_name", kernel_name(shape.name, 50)},
                         {"calls", kernel.ops.size()},
                         {"seconds", kernel.seconds},
+                        {"total_calls", run.calls},
+                        {"total_seconds", run.seconds},
                         {"share", kernel.share},
                         {"median_ns", kernel.median_ns},
                         {"low_ns", kernel.low_ns},

@@ -81,12 +81,15 @@ TEST_F(CudaAttention, IsRightForEveryKindOfRowAndLayout) {
     for (const char* text :
          {"B=2,H=3,Sq=33,Skv=200,D=128,causal=yes,layout=bshd", "Sq=500,Skv=513,D=64,layout=bshd",
           "H=8,Sq=129,Skv=130,D=64,layout=bshd", "Sq=1,Skv=512,D=64", "Sq=70,Skv=1,D=128",
+          "B=2,H=2,Sq=100,Skv=480,D=64,causal=yes,layout=bshd", "H=2,Sq=190,Skv=400,D=128,layout=bshd",
           "B=3,H=2,Sq=65,Skv=66,D=80", "H=2,Sq=40,Skv=300,D=96,causal=yes", "Sq=30,Skv=77,D=256,layout=bshd",
           "H=3,Sq=70,Skv=71,D=7,layout=bshd", "H=2,Sq=66,Skv=66,D=129,causal=yes", "Sq=20,Skv=20,D=1"}) {
       for (const Special special : {Special::none, Special::nan, Special::infinity, Special::mixed})
         ASSERT_NO_FATAL_FAILURE(expect_right(kernel, text, special, ran));
     }
-    EXPECT_GE(ran, 16) << kernel.name();
+    // `staged` keeps all keys of a head in one CTA's memory: neither 513 of 64 elements nor 400 of 128 fit.
+    const bool is_staged = kernel.variant().starts_with("staged");
+    EXPECT_GE(ran, is_staged ? 20 : 28) << kernel.name();
   }
 }
 

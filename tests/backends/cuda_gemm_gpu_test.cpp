@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Our tensor-core product on a device at sizes that take each of its tiles, with edges that no tile fits, bias and
+// Our own products on a device at sizes that take each of their tiles, with edges that no tile fits, bias and
 // activation, and with NaN and Inf among the inputs.
 #include <fmt/format.h>
 #include <fulcrum/backends/device.h>
+#include <fulcrum/backends/dtypes.h>
 #include <gtest/gtest.h>
 
 #include "support/instances.h"
@@ -16,7 +17,8 @@ using Special = ops::Problem::Special;
 
 void expect_right(const backends::Kernel& kernel, const std::string& text, Special special) {
   const ops::Op& op = op_of("matmul");
-  const Shape shape = ops::complete(op, parse_shape(text).value()).value();
+  Shape shape = ops::complete(op, parse_shape(text).value()).value();
+  shape.dtype = backends::dtype_of(kernel).value();
   auto problem = ops::Problem::make(op, shape, {.special = special, .optional_inputs = true});
   ASSERT_TRUE(problem.ok()) << problem.error().message;
   auto call = backends::DeviceCall::make(kernel, problem->args());
@@ -31,22 +33,42 @@ void expect_right(const backends::Kernel& kernel, const std::string& text, Speci
   EXPECT_TRUE(oracle.passed) << where << ": " << oracle.detail;
 }
 
-TEST(CudaGemm, OwnTilesAreRightAtTheirEdges) {
+std::vector<const char*> sizes_of(const std::string& variant) {
+  // Tiles of 128x64: fewer rows, columns and terms than one has, and more than the device has tiles for.
+  if (variant == "wide") {
+    return {"M=77,N=88,K=104", "M=1,N=4,K=4", "M=129,N=68,K=36", "M=500,N=520,K=516", "M=1000,N=1000,K=260"};
+  }
+  // Tiles of 32x32, 64x32 and 64x64 on a device of 132 multiprocessors; fewer slabs than a ring has, and more.
+  if (variant == "own_tf32") {
+    return {"M=77,N=88,K=104",   "M=77,N=88,K=300",  "M=500,N=520,K=72",
+            "M=500,N=520,K=516", "M=750,N=760,K=40", "M=1000,N=1000,K=260"};
+  }
+  // Tiles of 128x128: terms shared by two CTAs, of which one may have none, and not shared; a slab, more than a ring has
+  // and less than a whole one.
+  return {"M=77,N=88,K=104",   "M=1,N=8,K=8",        "M=130,N=136,K=64",   "M=500,N=520,K=72",
+          "M=500,N=520,K=520", "M=1024,N=256,K=712", "M=2000,N=2000,K=264"};
+}
+
+class CudaGemm : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(CudaGemm, OwnTilesAreRightAtTheirEdges) {
   const auto found = backends::find("cuda");
   if (!found.ok()) GTEST_SKIP() << "SKIPPED: no GPU backend: " << found.error().message;
   if (!(*found)->available()) GTEST_SKIP() << "SKIPPED: no GPU: " << (*found)->why_not();
-  const auto kernel = backends::kernel("matmul", "cuda", "own_tf32");
+  const auto kernel = backends::kernel("matmul", "cuda", GetParam());
   ASSERT_TRUE(kernel.ok()) << kernel.error().message;
-  for (const char* epilogue : {"none", "gelu"}) {
-    // Tiles of 32x32, 64x32 and 64x64 on a device of 132 multiprocessors; fewer slabs than a ring has, and more.
-    for (const char* sizes : {"M=77,N=88,K=104", "M=77,N=88,K=300", "M=500,N=520,K=72", "M=500,N=520,K=516",
-                              "M=750,N=760,K=40", "M=1000,N=1000,K=260"}) {
+  for (const char* epilogue : {"none", "relu", "gelu"}) {
+    for (const char* sizes : sizes_of(GetParam())) {
       const std::string text = fmt::format("{},epilogue={}", sizes, epilogue);
       ASSERT_NO_FATAL_FAILURE(expect_right(*kernel, text, Special::none));
       ASSERT_NO_FATAL_FAILURE(expect_right(*kernel, text, Special::mixed));
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Variants, CudaGemm,
+                         ::testing::Values("own_tf32", "own_f16", "own_bf16", "group_tf32", "wide"),
+                         [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
 }  // namespace fulcrum::test

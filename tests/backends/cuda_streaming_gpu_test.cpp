@@ -76,7 +76,7 @@ class CudaStreaming : public ::testing::Test {
   std::vector<void*> placed_;
 };
 
-std::vector<float> values(std::int64_t n, int tensor) {
+std::vector<float> streamed_values(std::int64_t n, int tensor) {
   std::vector<float> result(static_cast<std::size_t>(n));
   for (std::size_t i = 0; i < result.size(); ++i)
     result[i] = ops::random_uniform(ops::tensor_key(tensor), i, -1, 1);
@@ -85,7 +85,7 @@ std::vector<float> values(std::int64_t n, int tensor) {
 
 TEST_F(CudaStreaming, SumsAreRightAtEveryAlignmentOfThreeOperands) {
   for (const std::int64_t n : {1, 2, 3, 7, 1003, 70001}) {
-    const std::vector<float> a = values(n, 0), b = values(n, 1);
+    const std::vector<float> a = streamed_values(n, 0), b = streamed_values(n, 1);
     std::vector<float> expected(a.size());
     for (std::size_t i = 0; i < a.size(); ++i) expected[i] = a[i] + b[i];
     for (int shifts = 0; shifts < 64; shifts += 1 + (n > 1003) * 4) {
@@ -108,7 +108,7 @@ TEST_F(CudaStreaming, SumsAreRightAtEveryAlignmentOfThreeOperands) {
 /// Long enough for every variant to take its own way, and several calls behind each other.
 TEST_F(CudaStreaming, LongArraysHaveTheSameBitsInEveryVariantAndTouchNothingElse) {
   constexpr std::int64_t kElements = 9000007;
-  const std::vector<float> a = values(kElements, 0), b = values(kElements, 1);
+  const std::vector<float> a = streamed_values(kElements, 0), b = streamed_values(kElements, 1);
   const std::vector<float> none(a.size(), 0);
   for (const std::string_view op : {"vec_add", "relu", "gelu", "probe_copy", "probe_triad"}) {
     const bool has_two = op == "vec_add" || op == "probe_triad";
@@ -139,7 +139,7 @@ TEST_F(CudaStreaming, LongArraysHaveTheSameBitsInEveryVariantAndTouchNothingElse
 /// Every call reads what the one before wrote: none may start to read too early.
 TEST_F(CudaStreaming, CallsInPlaceBehindEachOtherSeeEachOthersResults) {
   constexpr std::int64_t kElements = 9000007;
-  const std::vector<float> a = values(kElements, 0), b = values(kElements, 1);
+  const std::vector<float> a = streamed_values(kElements, 0), b = streamed_values(kElements, 1);
   std::vector<float> expected = a;
   for (int call = 0; call < 5; ++call) {
     for (std::size_t i = 0; i < a.size(); ++i) expected[i] += b[i];
@@ -157,7 +157,7 @@ TEST_F(CudaStreaming, CallsInPlaceBehindEachOtherSeeEachOthersResults) {
 
 TEST_F(CudaStreaming, DotHasTheSameBitsInEveryVariantAlignmentAndRun) {
   for (const std::int64_t n : {1, 1000, 8192, 8193, 20001, 50001, 131072, 1000003, 4325376, 17000000}) {
-    const std::vector<float> a = values(n, 0), b = values(n, 1);
+    const std::vector<float> a = streamed_values(n, 0), b = streamed_values(n, 1);
     float expected = 0;
     bool is_first = true;
     for (int shift = 0; shift < 4; ++shift) {

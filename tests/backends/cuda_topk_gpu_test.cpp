@@ -14,7 +14,7 @@
 namespace fulcrum::backends {
 namespace {
 
-struct Case {
+struct Search {
   std::int64_t queries, rows, d, k;
 };
 
@@ -62,7 +62,7 @@ class CudaTopk : public ::testing::Test {
     return result;
   }
 
-  fulcrum_args args_of(const Case& c, const std::vector<float>& q, const std::vector<float>& t,
+  fulcrum_args args_of(const Search& c, const std::vector<float>& q, const std::vector<float>& t,
                        std::int64_t shift) {
     const auto places = static_cast<std::size_t>(c.queries * c.k);
     fulcrum_args args = {};
@@ -86,7 +86,7 @@ class CudaTopk : public ::testing::Test {
   }
 
   /// Empty when the op's own check accepts the results.
-  std::string verdict(const Case& c, std::vector<float>& q, std::vector<float>& t, const float* inverse,
+  std::string verdict(const Search& c, std::vector<float>& q, std::vector<float>& t, const float* inverse,
                       bool unit, Results& results) {
     fulcrum_args args = {};
     args.dim[0] = c.queries, args.dim[1] = c.rows, args.dim[2] = c.d, args.dim[3] = c.k;
@@ -102,7 +102,7 @@ class CudaTopk : public ::testing::Test {
   std::vector<void*> placed_;
 };
 
-std::vector<float> values(std::int64_t n, int tensor) {
+std::vector<float> topk_values(std::int64_t n, int tensor) {
   std::vector<float> result(static_cast<std::size_t>(n));
   for (std::size_t i = 0; i < result.size(); ++i)
     result[i] = ops::random_uniform(ops::tensor_key(tensor), i, -1, 1);
@@ -125,16 +125,16 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 /// An input that is hard on one part of the search; `change` works on random queries and rows.
 struct Trap {
   const char* name;
-  std::function<void(const Case&, std::vector<float>& q, std::vector<float>& t)> change;
+  std::function<void(const Search&, std::vector<float>& q, std::vector<float>& t)> change;
 };
 
-void set_row(const Case& c, std::vector<float>& t, std::int64_t row,
+void set_row(const Search& c, std::vector<float>& t, std::int64_t row,
              const std::function<float(std::int64_t)>& value) {
   for (std::int64_t i = 0; i < c.d; ++i) t[static_cast<std::size_t>(row * c.d + i)] = value(i);
 }
 
 /// Row r is the first query times share(r), plus noise: its cosine with the query grows with the share.
-void towards_query(const Case& c, const std::vector<float>& q, std::vector<float>& t,
+void towards_query(const Search& c, const std::vector<float>& q, std::vector<float>& t,
                    const std::function<float(std::int64_t)>& share) {
   for (std::int64_t r = 0; r < c.rows; ++r) {
     const std::size_t at = static_cast<std::size_t>(r * c.d);
@@ -144,59 +144,59 @@ void towards_query(const Case& c, const std::vector<float>& q, std::vector<float
 }
 
 const Trap kTraps[] = {
-    {"random", [](const Case&, auto&, auto&) {}},
+    {"random", [](const Search&, auto&, auto&) {}},
     {"all rows equal",
-     [](const Case& c, auto&, auto& t) {
+     [](const Search& c, auto&, auto& t) {
        for (std::int64_t r = 1; r < c.rows; ++r)
          set_row(c, t, r, [&](std::int64_t i) { return t[static_cast<std::size_t>(i)]; });
      }},
     {"ascending",
-     [](const Case& c, auto& q, auto& t) {
+     [](const Search& c, auto& q, auto& t) {
        towards_query(c, q, t, [&](std::int64_t r) {
          return 4.0F * static_cast<float>(r) / static_cast<float>(c.rows);
        });
      }},
     {"descending",
-     [](const Case& c, auto& q, auto& t) {
+     [](const Search& c, auto& q, auto& t) {
        towards_query(c, q, t, [&](std::int64_t r) {
          return 4.0F - 4.0F * static_cast<float>(r) / static_cast<float>(c.rows);
        });
      }},
     {"nearly equal scores",
-     [](const Case& c, auto& q, auto& t) { towards_query(c, q, t, [](std::int64_t) { return 1000.0F; }); }},
+     [](const Search& c, auto& q, auto& t) { towards_query(c, q, t, [](std::int64_t) { return 1000.0F; }); }},
     {"duplicates",
-     [](const Case& c, auto&, auto& t) {
+     [](const Search& c, auto&, auto& t) {
        for (std::int64_t r = 7; r < c.rows; ++r)
          set_row(c, t, r, [&](std::int64_t i) { return t[static_cast<std::size_t>(r % 7 * c.d + i)]; });
      }},
     {"NaN rows",
-     [](const Case& c, auto&, auto& t) {
+     [](const Search& c, auto&, auto& t) {
        for (std::int64_t r = 0; r < c.rows; r += 3) t[static_cast<std::size_t>(r * c.d + r % c.d)] = kNaN;
      }},
     {"few numbers",
-     [](const Case& c, auto&, auto& t) {
+     [](const Search& c, auto&, auto& t) {
        for (std::int64_t r = 2; r < c.rows; ++r) t[static_cast<std::size_t>(r * c.d)] = kNaN;
      }},
     {"Inf rows",
-     [](const Case& c, auto&, auto& t) {
+     [](const Search& c, auto&, auto& t) {
        for (std::int64_t r = 0; r < c.rows; r += 2)
          t[static_cast<std::size_t>(r * c.d + r % c.d)] = r % 4 == 0 ? kInf : -kInf;
      }},
     {"zero rows",
-     [](const Case& c, auto&, auto& t) {
+     [](const Search& c, auto&, auto& t) {
        for (std::int64_t r = 0; r < c.rows; ++r) {
          if (r % 5 != 0) set_row(c, t, r, [](std::int64_t) { return 0.0F; });
        }
      }},
     {"huge and tiny rows",
-     [](const Case& c, auto&, auto& t) {
+     [](const Search& c, auto&, auto& t) {
        for (std::int64_t r = 0; r < c.rows; ++r) {
          const float by = r % 3 == 0 ? 1e30F : r % 3 == 1 ? 1e-30F : 1.0F;
          for (std::int64_t i = 0; i < c.d; ++i) t[static_cast<std::size_t>(r * c.d + i)] *= by;
        }
      }},
     {"unusual queries",
-     [](const Case& c, auto& q, auto&) {
+     [](const Search& c, auto& q, auto&) {
        for (std::int64_t i = 0; i < c.queries; ++i) {
          const float by = i % 5 == 0 ? 0.0F : i % 5 == 1 ? 1e25F : i % 5 == 2 ? 1e-25F : 1.0F;
          for (std::int64_t j = 0; j < c.d; ++j) q[static_cast<std::size_t>(i * c.d + j)] *= by;
@@ -206,10 +206,10 @@ const Trap kTraps[] = {
 };
 
 TEST_F(CudaTopk, VariantsAgreeInEveryBitOnInputsThatDefeatFilters) {
-  for (const Case& c : {Case{17, 700, 36, 10}, Case{200, 2600, 48, 10}, Case{40, 1300, 33, 32},
-                        Case{70, 900, 40, 17}, Case{5, 1100, 24, 64}, Case{3, 257, 20, 200}}) {
+  for (const Search& c : {Search{17, 700, 36, 10}, Search{200, 2600, 48, 10}, Search{40, 1300, 33, 32},
+                          Search{70, 900, 40, 17}, Search{5, 1100, 24, 64}, Search{3, 257, 20, 200}}) {
     for (const Trap& trap : kTraps) {
-      std::vector<float> q = values(c.queries * c.d, 0), t = values(c.rows * c.d, 1);
+      std::vector<float> q = topk_values(c.queries * c.d, 0), t = topk_values(c.rows * c.d, 1);
       trap.change(c, q, t);
       const fulcrum_args args = args_of(c, q, t, 0);
       Results expected;
@@ -230,9 +230,9 @@ TEST_F(CudaTopk, VariantsAgreeInEveryBitOnInputsThatDefeatFilters) {
 
 // So many rows that every CTA has several tiles of them: bounds rise, candidates are thinned out.
 TEST_F(CudaTopk, VariantsAgreeOnManyRows) {
-  for (const Case& c : {Case{260, 36000, 16, 10}, Case{70, 70000, 10, 7}, Case{16, 70000, 12, 32}}) {
+  for (const Search& c : {Search{260, 36000, 16, 10}, Search{70, 70000, 10, 7}, Search{16, 70000, 12, 32}}) {
     for (const Trap& trap : kTraps) {
-      std::vector<float> q = values(c.queries * c.d, 0), t = values(c.rows * c.d, 1);
+      std::vector<float> q = topk_values(c.queries * c.d, 0), t = topk_values(c.rows * c.d, 1);
       trap.change(c, q, t);
       const fulcrum_args args = args_of(c, q, t, 0);
       Results expected;
@@ -251,8 +251,8 @@ TEST_F(CudaTopk, VariantsAgreeOnManyRows) {
 
 TEST_F(CudaTopk, KnownLengthsAreUsed) {
   for (const bool unit : {false, true}) {
-    const Case c{130, 5000, 64, 10};
-    std::vector<float> q = values(c.queries * c.d, 0), t = values(c.rows * c.d, 1), inverse(5000);
+    const Search c{130, 5000, 64, 10};
+    std::vector<float> q = topk_values(c.queries * c.d, 0), t = topk_values(c.rows * c.d, 1), inverse(5000);
     for (std::int64_t r = 0; r < c.rows; ++r) {
       double square = 0;
       for (std::int64_t i = 0; i < c.d; ++i) square += static_cast<double>(t[r * c.d + i]) * t[r * c.d + i];
@@ -276,13 +276,13 @@ TEST_F(CudaTopk, KnownLengthsAreUsed) {
 
 TEST_F(CudaTopk, BitsDependNeitherOnTheNumberOfQueriesNorOnTheAlignment) {
   const std::int64_t d = 68, rows = 9001;
-  const std::vector<float> q = values(1100 * d, 0), t = values(rows * d, 1);
+  const std::vector<float> q = topk_values(1100 * d, 0), t = topk_values(rows * d, 1);
   for (const std::int64_t k : {1, 10, 32, 33, 1024}) {
     Results first;
     for (const std::int64_t queries : {1, 2, 3, 7, 8, 9, 16, 33, 65, 300, 1100}) {
       for (const std::int64_t shift : {0, 1}) {
         if (k == 1024 && queries > 65) continue;
-        const Case c{queries, rows, d, k};
+        const Search c{queries, rows, d, k};
         fulcrum_args args = args_of(c, std::vector<float>(q.begin(), q.begin() + queries * d), t, shift);
         Results got = run(*kernels_[0], args);
         got.ids.resize(static_cast<std::size_t>(k)), got.scores.resize(static_cast<std::size_t>(k));
@@ -298,8 +298,8 @@ TEST_F(CudaTopk, AThousandReplaysGiveTheSameBits) {
   constexpr std::int32_t kCalls = 20;
   const fulcrum_backend& table = backend_->table();
   if (!table.graph_open) GTEST_SKIP() << "SKIPPED: no GPU graphs";
-  for (const Case& c : {Case{1, 20000, 64, 10}, Case{300, 3000, 64, 10}, Case{2, 5000, 32, 100}}) {
-    fulcrum_args args = args_of(c, values(c.queries * c.d, 0), values(c.rows * c.d, 1), 0);
+  for (const Search& c : {Search{1, 20000, 64, 10}, Search{300, 3000, 64, 10}, Search{2, 5000, 32, 100}}) {
+    fulcrum_args args = args_of(c, topk_values(c.queries * c.d, 0), topk_values(c.rows * c.d, 1), 0);
     for (const fulcrum_kernel* kernel : kernels_) {
       if (kernel->supports && !kernel->supports(&args)) continue;
       ASSERT_EQ(kernel->plan(kernel, &args, &args.plan).code, FULCRUM_OK);

@@ -102,12 +102,12 @@ class Trips : public ::testing::Test {
   const Backend* backend_ = nullptr;
 };
 
-struct Case {
+struct Carried {
   const char* op;
   const char* shapes[3];
   int paths;  // that serve it at least: dot cannot be cut, so there is no duplex
 };
-constexpr Case kCases[] = {
+constexpr Carried kCarried[] = {
     {"vec_add", {"n=1", "n=1000", "n=1000003"}, 10},
     {"relu", {"n=1", "n=1000", "n=1000003"}, 10},
     {"dot", {"n=1", "n=1000", "n=1000003"}, 9},
@@ -117,7 +117,7 @@ constexpr Case kCases[] = {
 
 TEST_F(Trips, BringBackTheRightResultsByEveryPath) {
   int ops_served = 0;
-  for (const Case& one : kCases) {
+  for (const Carried& one : kCarried) {
     for (const char* shape : one.shapes) {
       const int served = check_paths(one.op, shape, false);
       if (served < 0) break;  // the library behind the op's kernels is missing here
@@ -135,7 +135,7 @@ TEST_F(Trips, UpdateInPlaceByEveryPathAndOpenLeavesTheOperandAlone) {
 }
 
 TEST_F(Trips, BringBackTheSameBitsAHundredTimes) {
-  for (const Case& one : kCases) {
+  for (const Carried& one : kCarried) {
     const auto kernel = kernel_of(one.op);
     if (!kernel.ok()) continue;
     ops::Problem problem = problem_of(one.op, one.shapes[1]);
@@ -286,7 +286,7 @@ constexpr const char* kOverlapped[] = {"overlapped",
                                        "overlapped:mapped, recorded"};
 
 TEST_F(Trips, OverlapManyCallsInEveryMannerAndBringBackTheLastOnesToo) {
-  for (const Case& one : kCases) {
+  for (const Carried& one : kCarried) {
     const auto kernel = kernel_of(one.op);
     if (!kernel.ok()) continue;
     for (const char* shape : one.shapes) {

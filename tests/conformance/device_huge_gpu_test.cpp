@@ -52,7 +52,9 @@ class DeviceHuge : public ::testing::TestWithParam<backends::Kernel> {
 #define SKIP_WITHOUT_MEMORY(buffer) \
   if (!(buffer)) GTEST_SKIP() << "SKIPPED: the device has no room for " << kCount << " floats"
 
-std::string name_of(const ::testing::TestParamInfo<backends::Kernel>& info) { return test_name(info.param); }
+std::string huge_name_of(const ::testing::TestParamInfo<backends::Kernel>& info) {
+  return test_name(info.param);
+}
 bool is_f32(const fulcrum_kernel& kernel) { return !kernel.dtype || !strcmp(kernel.dtype, "f32"); }
 
 TEST(DeviceHugeCalls, NeedADevice) {
@@ -69,7 +71,7 @@ TEST(DeviceHugeCalls, NeedADevice) {
       ::testing::ValuesIn(device_kernels([](const ops::Op& op, const fulcrum_kernel& entry) { \
         return op.name == which && is_f32(entry);                                             \
       })),                                                                                    \
-      name_of)
+      huge_name_of)
 
 FULCRUM_HUGE(HugeAdd, "vec_add");
 FULCRUM_HUGE(HugeRelu, "relu");

@@ -43,14 +43,14 @@ TEST_P(EveryOpShadowed, AgreesWithTheCpu) {
   EXPECT_EQ(exec->counters().fallbacks, 0) << (lines.empty() ? "" : lines.front());
 }
 
-std::vector<std::string> op_names() {
+std::vector<std::string> shadowed_op_names() {
   std::vector<std::string> names;
   for (const ops::Op* op : ops::all()) {
     if (!op->is_probe()) names.emplace_back(op->name);
   }
   return names;
 }
-INSTANTIATE_TEST_SUITE_P(Ops, EveryOpShadowed, ::testing::ValuesIn(op_names()),
+INSTANTIATE_TEST_SUITE_P(Ops, EveryOpShadowed, ::testing::ValuesIn(shadowed_op_names()),
                          [](const auto& test) { return test.param; });
 
 TEST(FaultsThere, MemoryComesBackAndNothingNewIsMade) {

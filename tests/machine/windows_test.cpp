@@ -64,6 +64,27 @@ TEST(Windows, TurnTheIntervalAroundForRates) {
   EXPECT_DOUBLE_EQ(rate.high, 1);
 }
 
+TEST(Windows, DisagreeWhereOneTurnAloneHadTheBestOnes) {
+  const std::vector<std::size_t> turns = {0, 2, 4, 6};
+  const std::vector<double> steady = {1, 1, 1, 1, 1, 1, 1, 1};
+  EXPECT_EQ(disagreement(steady, turns), 0);
+  std::vector<double> lucky = steady;
+  lucky[2] = lucky[3] = 0.5;
+  EXPECT_NEAR(disagreement(lucky, turns), std::log(2.0), 1e-12);
+  EXPECT_TRUE(std::isinf(disagreement(steady, std::span(turns).first(3))));
+}
+
+TEST(Windows, OfKindsThatTakeTurnsAreComparedKindByKind) {
+  std::vector<double> costs;
+  std::vector<std::size_t> turns;
+  for (std::size_t turn = 0; turn < 8; ++turn) {
+    turns.push_back(costs.size());
+    costs.insert(costs.end(), 3, turn % 2 == 0 ? 1.0 : 2.0);
+  }
+  EXPECT_GT(disagreement(costs, turns), 0.5);
+  EXPECT_EQ(disagreement(costs, turns, 2), 0);
+}
+
 /// A probe on a clock of its own: a repeat takes a microsecond, and three times as long while a neighbour is there.
 struct FakeMachine {
   double now = 0;
@@ -84,6 +105,14 @@ TEST(Windows, KeepNoWindowThatIsTooShortToTrust) {
   EXPECT_LE(fake.probe.repeats, 3000);
   ASSERT_GE(fake.probe.costs.size(), 30u);
   for (const double cost : fake.probe.costs) EXPECT_NEAR(cost, 1e-7, 1e-12);
+}
+
+TEST(Windows, AreCountedByTheirTurns) {
+  FakeMachine fake;
+  take_windows(fake.probe, fake.clock, 0.1);
+  const std::size_t first = fake.probe.costs.size();
+  take_windows(fake.probe, fake.clock, 0.2);
+  EXPECT_EQ(fake.probe.turns, (std::vector<std::size_t>{0, first}));
 }
 
 TEST(Windows, GrowWhenTheNeighbourLeaves) {

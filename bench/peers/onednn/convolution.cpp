@@ -14,7 +14,6 @@ namespace {
 using dnnl::algorithm;
 using dnnl::memory;
 using Tag = memory::format_tag;
-constexpr auto kF32 = memory::data_type::f32;
 
 struct Shape {
   memory::dims source, weights, output, strides, padding_low, padding_high;

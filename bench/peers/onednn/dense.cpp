@@ -9,7 +9,6 @@ namespace {
 
 using dnnl::memory;
 using Tag = memory::format_tag;
-constexpr auto kF32 = memory::data_type::f32;
 
 std::unique_ptr<Plan> matmul(const fulcrum_args& a) {
   auto plan = std::make_unique<Plan>();

@@ -10,7 +10,6 @@ namespace {
 using dnnl::algorithm;
 using dnnl::memory;
 using Tag = memory::format_tag;
-constexpr auto kF32 = memory::data_type::f32;
 
 std::unique_ptr<Plan> eltwise(const fulcrum_args& a, algorithm which, float alpha, float beta) {
   auto plan = std::make_unique<Plan>();

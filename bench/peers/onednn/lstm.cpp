@@ -9,7 +9,6 @@ namespace {
 
 using dnnl::memory;
 using Tag = memory::format_tag;
-constexpr auto kF32 = memory::data_type::f32;
 
 enum Pointer { kX, kH, kC, kInputWeights, kHiddenWeights, kBias, kNextH, kNextC };
 

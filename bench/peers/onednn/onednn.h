@@ -13,6 +13,8 @@
 
 namespace fulcrum::peers::onednn {
 
+inline constexpr dnnl::memory::data_type kF32 = dnnl::memory::data_type::f32;
+
 /// What a plan holds. `bind` names the memory objects whose data are arguments of the call.
 struct Plan {
   std::vector<dnnl::primitive> steps;

@@ -10,7 +10,7 @@ namespace fulcrum::ops {
 
 /// Piece b * row_blocks + r is queries 32 b .. against rows 64 r .. .
 inline constexpr std::int64_t kCosineQueries = 32;
-inline constexpr std::int64_t kCosineRows = 64;
+inline constexpr std::int64_t kCosineRows = 32;
 /// One score in fp64: for kernels whose fp32 norm left [2^-50, 2^50] or whose dot product is not finite. 0 when a
 /// row is zero, NaN when either row holds a NaN or Inf (which wins over zero).
 float cosine_score(const float* q, const float* t, std::int64_t d);

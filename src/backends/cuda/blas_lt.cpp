@@ -12,28 +12,29 @@ namespace fulcrum::backends::cuda {
 namespace {
 
 template <class F>
-bool find(F& function, const char* name) {
+bool find_lt(F& function, const char* name) {
   function = reinterpret_cast<F>(cublas_lt().symbol(name));
   return function != nullptr;
 }
 
-BlasLt look() {
+BlasLt look_for_blas_lt() {
   BlasLt lt;
   const Library& library = cublas_lt();
   if (!library) {
     lt.detail = "without cuBLASLt: " + library.why_not;
     return lt;
   }
-  lt.complete = find(lt.create, "cublasLtCreate") && find(lt.make_description, "cublasLtMatmulDescCreate") &&
-                find(lt.drop_description, "cublasLtMatmulDescDestroy") &&
-                find(lt.set_description, "cublasLtMatmulDescSetAttribute") &&
-                find(lt.make_layout, "cublasLtMatrixLayoutCreate") &&
-                find(lt.drop_layout, "cublasLtMatrixLayoutDestroy") &&
-                find(lt.set_layout, "cublasLtMatrixLayoutSetAttribute") &&
-                find(lt.make_preference, "cublasLtMatmulPreferenceCreate") &&
-                find(lt.drop_preference, "cublasLtMatmulPreferenceDestroy") &&
-                find(lt.set_preference, "cublasLtMatmulPreferenceSetAttribute") &&
-                find(lt.propose, "cublasLtMatmulAlgoGetHeuristic") && find(lt.multiply, "cublasLtMatmul");
+  lt.complete =
+      find_lt(lt.create, "cublasLtCreate") && find_lt(lt.make_description, "cublasLtMatmulDescCreate") &&
+      find_lt(lt.drop_description, "cublasLtMatmulDescDestroy") &&
+      find_lt(lt.set_description, "cublasLtMatmulDescSetAttribute") &&
+      find_lt(lt.make_layout, "cublasLtMatrixLayoutCreate") &&
+      find_lt(lt.drop_layout, "cublasLtMatrixLayoutDestroy") &&
+      find_lt(lt.set_layout, "cublasLtMatrixLayoutSetAttribute") &&
+      find_lt(lt.make_preference, "cublasLtMatmulPreferenceCreate") &&
+      find_lt(lt.drop_preference, "cublasLtMatmulPreferenceDestroy") &&
+      find_lt(lt.set_preference, "cublasLtMatmulPreferenceSetAttribute") &&
+      find_lt(lt.propose, "cublasLtMatmulAlgoGetHeuristic") && find_lt(lt.multiply, "cublasLtMatmul");
   lt.detail = lt.complete ? "cuBLASLt " + library.version + " at " + library.path
                           : library.path + " lacks functions of cuBLASLt";
   return lt;
@@ -79,7 +80,7 @@ fulcrum_status set(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttribute
 }  // namespace
 
 const BlasLt& blas_lt() {
-  static const BlasLt& lt = *new BlasLt(look());
+  static const BlasLt& lt = *new BlasLt(look_for_blas_lt());
   return lt;
 }
 

@@ -12,12 +12,12 @@ namespace fulcrum::backends::cuda {
 namespace {
 
 template <class F>
-bool find(F& function, const char* name) {
+bool find_dnn(F& function, const char* name) {
   function = reinterpret_cast<F>(cudnn().symbol(name));
   return function != nullptr;
 }
 
-Dnn look() {
+Dnn look_for_dnn() {
   Dnn table;
   const Library& library = cudnn();
   if (!library) {
@@ -26,12 +26,13 @@ Dnn look() {
   }
   decltype(&cudnnGetVersion) version = nullptr;
   table.complete =
-      find(version, "cudnnGetVersion") && find(table.create, "cudnnCreate") &&
-      find(table.set_stream, "cudnnSetStream") && find(table.error_string, "cudnnGetErrorString") &&
-      find(table.last_error, "cudnnGetLastErrorString") && find(table.make, "cudnnBackendCreateDescriptor") &&
-      find(table.drop, "cudnnBackendDestroyDescriptor") && find(table.set, "cudnnBackendSetAttribute") &&
-      find(table.get, "cudnnBackendGetAttribute") && find(table.finalize, "cudnnBackendFinalize") &&
-      find(table.execute, "cudnnBackendExecute");
+      find_dnn(version, "cudnnGetVersion") && find_dnn(table.create, "cudnnCreate") &&
+      find_dnn(table.set_stream, "cudnnSetStream") && find_dnn(table.error_string, "cudnnGetErrorString") &&
+      find_dnn(table.last_error, "cudnnGetLastErrorString") &&
+      find_dnn(table.make, "cudnnBackendCreateDescriptor") &&
+      find_dnn(table.drop, "cudnnBackendDestroyDescriptor") &&
+      find_dnn(table.set, "cudnnBackendSetAttribute") && find_dnn(table.get, "cudnnBackendGetAttribute") &&
+      find_dnn(table.finalize, "cudnnBackendFinalize") && find_dnn(table.execute, "cudnnBackendExecute");
   if (table.complete) table.version = version();
   table.detail = table.complete ? "cuDNN " + library.version + " at " + library.path
                                 : library.path + " lacks functions of cuDNN 9";
@@ -45,7 +46,7 @@ bool is_refusal(cudnnStatus_t status) {
 }  // namespace
 
 const Dnn& dnn() {
-  static const Dnn& table = *new Dnn(look());
+  static const Dnn& table = *new Dnn(look_for_dnn());
   return table;
 }
 

@@ -167,6 +167,7 @@ struct GemmEntries {
         own("own_tf32", "tf32", "f32", run_own),
         own("own_f16", "fp16", "f16", run_group<Element::f16>),
         own("own_bf16", "bf16", "bf16", run_group<Element::bf16>),
+        own("group_tf32", "tf32", "f32", run_group<Element::f32>),
         wide("wide"),
         unfused("unfused", "fp32", "f32"),
         unfused("unfused_tf32", "tf32", "f32"),
@@ -176,7 +177,7 @@ struct GemmEntries {
     return kernels;
   }
   /// Without the unfused ones, which come last: for an op that has neither bias nor activation.
-  static std::span<const fulcrum_kernel> plain() { return all().first(15); }
+  static std::span<const fulcrum_kernel> plain() { return all().first(16); }
 };
 
 }  // namespace fulcrum::backends::cuda

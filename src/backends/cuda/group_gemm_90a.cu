@@ -221,9 +221,10 @@ bool group_takes(const Gemm& g, const GemmOperands& operands) {
   const auto bits = reinterpret_cast<uintptr_t>(operands.a) | reinterpret_cast<uintptr_t>(operands.b) |
                     reinterpret_cast<uintptr_t>(operands.c);
   const int64_t tiles = (g.m + kTile - 1) / kTile * ((g.n + kTile - 1) / kTile);
-  return available() && device().major == 9 && device().minor == 0 && g.element != Element::f32 &&
-         bits % wg::kChunkBytes == 0 && g.k > 0 && g.k < kMost / 2 && g.k % 8 == 0 && g.n % 8 == 0 &&
-         g.batch <= kMostEntries && tiles <= kMost / 2;
+  const int64_t vector = wg::kChunkBytes / static_cast<int64_t>(bytes_of(g.element));
+  return available() && device().major == 9 && device().minor == 0 && bits % wg::kChunkBytes == 0 &&
+         g.k > 0 && g.k < kMost / 2 && g.k % vector == 0 && g.n % vector == 0 && g.batch <= kMostEntries &&
+         tiles <= kMost / 2;
 }
 
 int group_split_for(const Gemm& g) {
@@ -233,6 +234,7 @@ int group_split_for(const Gemm& g) {
 
 fulcrum_status enqueue_group(const Gemm& g, const GemmOperands& operands, int split, cudaStream_t stream) {
   if (g.outputs() == 0) return done();
+  if (g.element == Element::f32) return enqueue_group_tf32(g, operands, split, stream);
   if (g.element == Element::bf16) {
     return split == 1 ? launch<__nv_bfloat16, true, 1>(g, operands, stream)
                       : launch<__nv_bfloat16, true, 2>(g, operands, stream);

@@ -125,6 +125,17 @@ __device__ __forceinline__ void multiply(Sums<8>& s, const std::uint32_t (&left)
   }
 }
 
+/// s += left right, 8 terms of tf32: rows as of the sums, terms lane & 3 and, in the upper two, 4 further.
+__device__ __forceinline__ void multiply_tf32(Sums<16>& s, const std::uint32_t (&left)[4],
+                                              std::uint64_t right) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %69, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 " FULCRUM_REGISTERS_64
+      "{%64, %65, %66, %67}, %68, p, 1, 1;\n}\n"
+      : FULCRUM_SIXTEEN(s, 0), FULCRUM_SIXTEEN(s, 4), FULCRUM_SIXTEEN(s, 8), FULCRUM_SIXTEEN(s, 12)
+      : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right), "r"(1));
+}
+
 #undef FULCRUM_MULTIPLY_FROM_REGISTERS_64
 #undef FULCRUM_MULTIPLY_128
 #undef FULCRUM_MULTIPLY_64

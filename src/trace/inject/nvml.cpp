@@ -25,7 +25,7 @@ constexpr double kPeriodSeconds = 0.1;
 constexpr int kTicksASecond = 10;
 constexpr int kTicksWithoutContext =
     20;  // then every device is read: the program may make contexts of its own
-constexpr int kMostDevices = 16;
+constexpr int kMostClocked = 16;
 constexpr unsigned kMostProcesses = 256;
 constexpr unsigned kClockSm = 1, kClockMemory = 2, kGpuSensor = 0;
 constexpr int kOk = 0;
@@ -65,13 +65,14 @@ struct Watched {
   unsigned others = 0, other_pid = 0;
 };
 
-struct State {
+struct ClocksState {
   Writer* writer = nullptr;
   MetricsThread thread;
 };
 
-State& state() {
-  static State& state = *new State;  // never destroyed: the thread may outlive the program's destructors
+ClocksState& clocks_state() {
+  static ClocksState& state =
+      *new ClocksState;  // never destroyed: the thread may outlive the program's destructors
   return state;
 }
 
@@ -126,7 +127,7 @@ std::vector<Watched> find_devices(const Nvml& nvml, bool waited) {
   if (!driver.count || !driver.bus_id || driver.count(&count) != kOk) return found;
   bool any = false;
   for (int device = 0; device < count && !any; ++device) any = has_context(driver, device);
-  for (int device = 0; device < count && device < kMostDevices; ++device) {
+  for (int device = 0; device < count && device < kMostClocked; ++device) {
     if (any ? !has_context(driver, device) : count > 1 && !waited) continue;
     std::array<char, 32> bus_id{};
     Handle handle = nullptr;
@@ -207,8 +208,8 @@ void describe(const Nvml& nvml, const Watched& watched, const file::Clock& clock
   if (!missing.empty()) writer.property("clocks_missing", "NVML does not give" + device + ": " + missing);
 }
 
-void run() {
-  State& our = state();
+void run_clocks() {
+  ClocksState& our = clocks_state();
   Writer& writer = *our.writer;
   Nvml nvml;
   const std::string refused = load(nvml);
@@ -237,12 +238,12 @@ void run() {
 
 void start_clocks(Writer& writer) noexcept {
   constexpr int kNiceness = 10;
-  State& our = state();
+  ClocksState& our = clocks_state();
   our.writer = &writer;
-  if (!our.thread.start("fulcrum-clocks", run, kNiceness))
+  if (!our.thread.start("fulcrum-clocks", run_clocks, kNiceness))
     writer.property("clocks_refused", "no thread could be started");
 }
 
-void stop_clocks() noexcept { state().thread.stop(0.25); }
+void stop_clocks() noexcept { clocks_state().thread.stop(0.25); }
 
 }  // namespace fulcrum::trace::inject

@@ -168,7 +168,7 @@ nvtxStringHandle_t NVTX_API on_register_wide(nvtxDomainHandle_t, const wchar_t* 
   return reinterpret_cast<nvtxStringHandle_t>(new (std::nothrow) std::string(narrow(text)));
 }
 
-struct Entry {
+struct Hook {
   unsigned id;
   NvtxFunctionPointer function;
 };
@@ -180,11 +180,11 @@ NvtxFunctionPointer generic(Function* function) {
 
 template <std::size_t count>
 void fill(const NvtxExportTableCallbacks& callbacks, NvtxCallbackModule module,
-          const Entry (&entries)[count]) {
+          const Hook (&entries)[count]) {
   NvtxFunctionTable table = nullptr;
   unsigned size = 0;
   if (callbacks.GetModuleFunctionTable(module, &table, &size) == 0 || table == nullptr) return;
-  for (const Entry& entry : entries)
+  for (const Hook& entry : entries)
     if (entry.id < size && table[entry.id] != nullptr) *table[entry.id] = entry.function;
 }
 
@@ -197,7 +197,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
   if (get_table == nullptr) return 0;
   const auto* callbacks = static_cast<const NvtxExportTableCallbacks*>(get_table(NVTX_ETID_CALLBACKS));
   if (callbacks == nullptr || callbacks->GetModuleFunctionTable == nullptr) return 0;
-  const Entry core[] = {
+  const Hook core[] = {
       {NVTX_CBID_CORE_RangePushEx, generic(on_push<nvtxEventAttributes_t>)},
       {NVTX_CBID_CORE_RangePushA, generic(on_push<char>)},
       {NVTX_CBID_CORE_RangePushW, generic(on_push<wchar_t>)},
@@ -207,7 +207,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
       {NVTX_CBID_CORE_RangeStartW, generic(on_start<wchar_t>)},
       {NVTX_CBID_CORE_RangeEnd, generic(on_end)},
   };
-  const Entry domains[] = {
+  const Hook domains[] = {
       {NVTX_CBID_CORE2_DomainRangePushEx, generic(on_domain_push)},
       {NVTX_CBID_CORE2_DomainRangePop, generic(on_domain_pop)},
       {NVTX_CBID_CORE2_DomainRangeStartEx, generic(on_domain_start)},

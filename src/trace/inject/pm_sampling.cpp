@@ -50,7 +50,7 @@ State& state() {
   return state;
 }
 
-std::int64_t now_ns(clockid_t clock) {
+std::int64_t clock_ns(clockid_t clock) {
   timespec t{};
   clock_gettime(clock, &t);
   return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
@@ -59,11 +59,11 @@ std::int64_t now_ns(clockid_t clock) {
 PmInstant instant(const PmCupti& cupti) {
   PmInstant now;
   std::uint64_t stamp = 0;
-  const std::int64_t before = now_ns(CLOCK_MONOTONIC);
+  const std::int64_t before = clock_ns(CLOCK_MONOTONIC);
   cupti.timestamp(&stamp);
-  now.realtime_ns = now_ns(CLOCK_REALTIME);
+  now.realtime_ns = clock_ns(CLOCK_REALTIME);
   now.cupti_ns = static_cast<std::int64_t>(stamp);
-  now.monotonic_ns = before + (now_ns(CLOCK_MONOTONIC) - before) / 2;
+  now.monotonic_ns = before + (clock_ns(CLOCK_MONOTONIC) - before) / 2;
   return now;
 }
 
@@ -90,7 +90,7 @@ std::string open_device(Sampled& sampled, const PmCupti& cupti, std::uint32_t de
   sampled.session = std::make_unique<PmSession>(cupti, device);
   std::string refused = sampled.session->open(*set, chip.pChipName);
   if (refused.empty()) {
-    sampled.started_ns = now_ns(CLOCK_MONOTONIC);
+    sampled.started_ns = clock_ns(CLOCK_MONOTONIC);
     refused = sampled.session->start(kIntervalNs);
   }
   if (!refused.empty()) {
@@ -102,10 +102,10 @@ std::string open_device(Sampled& sampled, const PmCupti& cupti, std::uint32_t de
 
 void add_device(std::vector<Sampled>& all, const PmCupti& cupti, std::uint32_t device, Writer& writer) {
   Sampled sampled;
-  const std::int64_t began_ns = now_ns(CLOCK_MONOTONIC);
+  const std::int64_t began_ns = clock_ns(CLOCK_MONOTONIC);
   const std::string refused = open_device(sampled, cupti, device, writer);
   if (!refused.empty()) return refuse(writer, refused);
-  writer.property("counters_setup_seconds", static_cast<double>(now_ns(CLOCK_MONOTONIC) - began_ns) * 1e-9);
+  writer.property("counters_setup_seconds", static_cast<double>(clock_ns(CLOCK_MONOTONIC) - began_ns) * 1e-9);
   all.push_back(std::move(sampled));
 }
 

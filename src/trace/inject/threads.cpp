@@ -104,6 +104,7 @@ void Session::govern() noexcept {
   // Nothing more can be written, so nothing more need be looked at.
   if (writer.failure() != 0) traces = false;
   if (config.has_part("off")) traces = now < first_begin_ns_ + kFlushNs;
+  if (config.has_part("never")) traces = false;
   if (config.has_part("alternate")) traces = (now - first_begin_ns_) / 200'000'000 % 2 == 0;
   const bool keeps = governor_->keep(now, writer.bytes());
   const bool is_tracing = in_window_;

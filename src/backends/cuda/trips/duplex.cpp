@@ -11,7 +11,7 @@ namespace fulcrum::backends::cuda::trips {
 namespace {
 
 /// Launching a graph of copies saves some microseconds a call at most: not worth trying beyond this.
-constexpr std::int64_t kRecordedUpTo = 64 << 20;
+constexpr std::int64_t kDuplexRecordedUpTo = 64 << 20;
 
 /// Of the likeliest cuts, how many are also tried with copies in batches.
 constexpr int kBatched = 3;
@@ -21,7 +21,7 @@ std::vector<PipelineKind> kinds_for(const Cargo& cargo) {
   std::vector<PipelineKind> kinds;
   const auto add = [&](const PipelineKind& kind) {
     kinds.push_back(kind);
-    if (cargo.bytes() > kRecordedUpTo) return;
+    if (cargo.bytes() > kDuplexRecordedUpTo) return;
     kinds.push_back(kind);
     kinds.back().recorded = true;
   };

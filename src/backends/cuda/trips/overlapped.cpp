@@ -28,7 +28,7 @@ struct Pace {
 };
 
 /// Launching calls one by one takes microseconds each, which is not worth saving beyond this.
-constexpr std::int64_t kRecordedUpTo = 4 << 20;
+constexpr std::int64_t kBatchRecordedUpTo = 4 << 20;
 /// Calls of one graph: enough to make its launch small beside them, few enough that its ends, where nothing overlaps with
 /// the next one, are.
 constexpr std::int64_t kChunk = 32;
@@ -152,7 +152,7 @@ class OverlappedTrip : public Trip {
     if (inputs > 1) list.insert(list.end(), {{Manner::ring, true}, {Manner::lanes, true}});
     const bool on_host = touches_once(batch_.like) && !batch_.shares();
     if (on_host) list.push_back({Manner::mapped});
-    if (batch_.bytes_each() > kRecordedUpTo || batch_.calls() > kMostRecorded) return list;
+    if (batch_.bytes_each() > kBatchRecordedUpTo || batch_.calls() > kMostRecorded) return list;
     list.push_back({.manner = Manner::lanes, .recorded = true});
     if (on_host) list.push_back({.manner = Manner::mapped, .recorded = true});
     return list;
