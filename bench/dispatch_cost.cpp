@@ -32,10 +32,11 @@ struct Cost {
 struct Workload {
   const OpTable* table;
   Mask allowed;
-  std::vector<Args> calls;
+  std::vector<std::pair<Args, Traffic>> calls;  // of plain host memory
 };
 
-Workload workload_of(const Table& tables, std::string_view name, Tier tier, const Tracker& tracker) {
+Workload workload_of(const Table& tables, std::string_view name, Tier tier, Case which,
+                     const Tracker& tracker) {
   const auto all = ops::all();
   int index = 0;
   while (all[static_cast<std::size_t>(index)]->name != name) ++index;
@@ -45,9 +46,10 @@ Workload workload_of(const Table& tables, std::string_view name, Tier tier, cons
   for (int i = 0; i < 4000 && work.calls.size() < kShapes; ++i) {
     const auto args = source.draw(1e-7, 1e-2);
     if (!args) continue;
-    const Tier first = work.table->choose(*args, {}, work.allowed, tracker).tier;
+    const Traffic traffic = traffic_of(work.table->op(), work.table->op().work(*args), which);
+    const Tier first = work.table->choose(*args, traffic, work.allowed, tracker).tier;
     if (tier == Tier::guard || first == (tier == Tier::grid ? Tier::grid : Tier::model))
-      work.calls.push_back(*args);
+      work.calls.emplace_back(*args, traffic);
   }
   return work;
 }
@@ -58,20 +60,22 @@ std::vector<double> batches_of(const Workload& work, Tier tier, const Tracker& t
   const OpTable::Guard guard = work.table->guard();
   std::vector<double> times;
   times.reserve(kBatches);
+  // A second call of the same shape would be one that was seen.
+  const int calls = tier == Tier::model ? std::min(kCalls, static_cast<int>(work.calls.size())) : kCalls;
   for (int batch = 0; batch < (tier == Tier::model ? kBatches / 20 : kBatches); ++batch) {
     if (tier == Tier::model) work.table->renew();
     const double begin = clock.now();
-    for (int i = 0; i < kCalls; ++i) {
-      const Args& args = work.calls[static_cast<std::size_t>(i) % work.calls.size()];
+    for (int i = 0; i < calls; ++i) {
+      const auto& [args, traffic] = work.calls[static_cast<std::size_t>(i) % work.calls.size()];
       std::uintptr_t chosen = 0;
       if (tier == Tier::guard) {
         chosen = args.dim[0] < guard.below ? reinterpret_cast<std::uintptr_t>(guard.kernel) : 0;
       } else {
-        chosen = work.table->choose(args, {}, work.allowed, tracker).candidate;
+        chosen = work.table->choose(args, traffic, work.allowed, tracker).candidate;
       }
       asm volatile("" : : "r"(chosen) : "memory");
     }
-    times.push_back((clock.now() - begin) / kCalls * 1e9);
+    times.push_back((clock.now() - begin) / calls * 1e9);
   }
   return times;
 }
@@ -92,14 +96,19 @@ Cost cost_of(const Workload& work, std::string name, Tier tier, int threads, con
 int run(int argc, char** argv) {
   Options options;
   options.load_table = true;
-  const auto table = load_table(nullptr, options);
+  const backends::Backend* device = nullptr;
+  for (const backends::Backend* backend : backends::all()) {
+    if (backend->kind() == "gpu" && backend->available() && !device) device = backend;
+  }
+  const auto table = load_table(device, options);
   if (!table.ok()) {
     fmt::print(stderr, "{}\n", table.error().message);
     return 3;
   }
   const Tracker tracker;
-  const Workload line = workload_of(**table, "gelu", Tier::grid, tracker);
-  const Workload surface = workload_of(**table, "matmul", Tier::model, tracker);
+  const Case which = device ? Case::pageable : Case::cpu_only;
+  const Workload line = workload_of(**table, "gelu", Tier::grid, which, tracker);
+  const Workload surface = workload_of(**table, "matmul", Tier::model, which, tracker);
   std::vector<Cost> costs;
   for (const int threads : {1, 16}) {
     costs.push_back(cost_of(line, "guard", Tier::guard, threads, tracker));

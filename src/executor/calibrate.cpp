@@ -67,6 +67,7 @@ Result<std::shared_ptr<const Table>> calibrate_table(const backends::Backend* de
                                .machine = machine ? &*machine : nullptr,
                                .caches = caches_of(device),
                                .interrupted = config.interrupted};
+  for (const Job& job : jobs) OpCalibration(*job.op, job.candidates, tools).touch();
   // Two passes: a disturbance that lasts through all shapes of an op in one of them is gone in the other.
   int done = 0;
   for (const bool again : {false, true}) {

@@ -29,6 +29,8 @@ constexpr double kMostAnchorBytes = 16e6;  // making larger inputs takes longer 
 constexpr double kHopeless = 3, kRestless = 1.25;
 constexpr double kEnoughSeconds = 2e-3;
 constexpr int kUnusualEvery = 3;
+constexpr std::size_t kRefitEvery = 4, kFewPoints = 32;
+constexpr double kLookShare = 0.5;  // of the second pass, where there are not few points
 constexpr std::size_t kNeighbours = 3;
 constexpr float kNear = 0.8F;
 
@@ -198,7 +200,11 @@ void OpCalibration::run_line() {
 }
 
 std::optional<Args> OpCalibration::doubtful(ShapeSource& source) {
-  const Predictor predictor(map_, candidates_, points_, tools_->caches);
+  // A fit takes as long as a few points do.
+  if (!predictor_ || points_.points.size() >= predicted_ + kRefitEvery) {
+    predictor_.emplace(map_, candidates_, points_, tools_->caches);
+    predicted_ = points_.points.size();
+  }
   const std::vector<int> order = order_of(candidates_);
   const Mask mask = default_mask(*op_, candidates_);
   std::optional<Args> found;
@@ -211,7 +217,7 @@ std::optional<Args> OpCalibration::doubtful(ShapeSource& source) {
       if ((mask >> c & 1) && candidates_[c].kernel.supports(*args)) possible |= Mask{1} << c;
     }
     Estimates costs;
-    predictor.predict(map_.of(*args), possible, costs);
+    predictor_->predict(map_.of(*args), possible, 0, costs);
     const Picked picked = pick(costs, possible, mask_of(candidates_, Place::device), order);
     if (picked.runner_up < 0) continue;
     const auto a = static_cast<std::size_t>(picked.best), b = static_cast<std::size_t>(picked.runner_up);
@@ -237,12 +243,39 @@ void OpCalibration::run_surface() {
     add(args, dtype);
     ++anchors;
   }
-  for (int drawn = 0; drawn < 4 * kMostPoints && !enough(); ++drawn) {
-    const bool seek = drawn >= kDrawnToSeek && drawn % 2 == 1 && points_.points.size() >= kDrawnToSeek;
+  grow(source, kMostPoints);
+}
+
+void OpCalibration::grow(ShapeSource& source, std::size_t most) {
+  const DType dtype = op_->dtypes.empty() ? DType::f32 : op_->dtypes.front();
+  for (int drawn = 0; drawn < 4 * kMostPoints; ++drawn) {
+    const std::size_t points = points_.points.size();
+    if (points >= most || (out_of_time() && points >= kLeastPoints)) return;
+    const bool seek = points >= kDrawnToSeek && drawn % 2 == 1;
     const auto args =
         seek ? doubtful(source) : source.draw(kShortest, drawn % 8 == 7 ? kLongAnchor : kLongest);
     if (args) add(*args, dtype);
     if (tools_->interrupted && tools_->interrupted()) return;
+  }
+}
+
+void OpCalibration::touch() {
+  const ShapeSource source(*op_);
+  if (source.empty()) return;
+  const DType dtype = op_->dtypes.empty() ? DType::f32 : op_->dtypes.front();
+  const auto bound = tools_->bench->bind(*op_, source.scaled(source.standard().front(), kShortest), dtype);
+  if (!bound.ok()) return;
+  std::shared_ptr<DeviceOperands> operands;
+  if (tools_->device) {
+    auto made = DeviceOperands::make(*tools_->device, *op_, *bound, dtype);
+    if (made.ok()) operands = *made;
+  }
+  const Mask wanted = mask_of(*op_, candidates_, dtype);
+  for (std::size_t c = 0; c < candidates_.size(); ++c) {
+    const bool possible = (wanted >> c & 1) && candidates_[c].kernel.supports(*bound);
+    if (!possible || (candidates_[c].place == Place::device && !operands)) continue;
+    auto subject = make_subject(candidates_[c], *bound, operands, *tools_->clock);
+    if (subject.ok()) static_cast<void>((*subject)->run(1));
   }
 }
 
@@ -259,8 +292,22 @@ void OpCalibration::run_other_types(double end) {
 }
 
 OpPoints OpCalibration::look_again(OpPoints points, double seconds) {
-  end_ = tools_->clock->now() + seconds;
+  const double begin = tools_->clock->now();
   points_ = std::move(points);
+  const bool few = points_.points.size() < kFewPoints;
+  ShapeSource source(*op_, 3);
+  if (!map_.is_line() && few && !source.empty()) {
+    end_ = begin + seconds * (1 - kLookShare);
+    grow(source, kFewPoints);
+  }
+  end_ = begin + seconds * (few || map_.is_line() ? 1 : kLookShare);
+  measure_again();
+  end_ = begin + seconds;
+  if (!map_.is_line() && !source.empty()) grow(source, kMostPoints);
+  return std::move(points_);
+}
+
+void OpCalibration::measure_again() {
   std::vector<std::pair<double, std::size_t>> order;
   const Mask usual = default_mask(*op_, candidates_) ? default_mask(*op_, candidates_) : kAll;
   for (std::size_t i = 0; i < points_.points.size(); ++i) {
@@ -283,7 +330,6 @@ OpPoints OpCalibration::look_again(OpPoints points, double seconds) {
       if (later.seconds > 0 && shorter) point.samples[c] = later;
     }
   }
-  return std::move(points_);
 }
 
 OpPoints OpCalibration::run(double seconds) {

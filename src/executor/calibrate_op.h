@@ -25,9 +25,11 @@ class OpCalibration {
   OpCalibration(const ops::Op& op, std::span<const Candidate> candidates, const CalibrationTools& tools);
   /// Measures until about `seconds` are over; at least a handful of shapes.
   OpPoints run(double seconds);
-  /// The same shapes once more, those whose answer is closest first, for about `seconds`. What disturbs a machine comes,
-  /// goes and only adds time: of two looks the shorter one is kept.
+  /// The same shapes once more, those whose answer is closest first, and new ones where there is room, for about
+  /// `seconds`. What disturbs a machine comes, goes and only adds time: of two looks the shorter one is kept.
   OpPoints look_again(OpPoints points, double seconds);
+  /// Every candidate once, untimed: libraries that load at their first call must not use up the time of an op.
+  void touch();
 
   /// Every candidate that can do it at one shape, interleaved; none when no candidate could be timed.
   std::optional<Point> measure(const Args& args, DType dtype);
@@ -37,7 +39,10 @@ class OpCalibration {
   void add(const Args& args, DType dtype);
   void run_line();
   void run_surface();
+  /// New shapes, every second one where the answer is in doubt, until time or room runs out.
+  void grow(class ShapeSource& source, std::size_t most);
   void run_other_types(double end);
+  void measure_again();
   /// Of some drawn calls the one whose answer is least certain.
   std::optional<Args> doubtful(class ShapeSource& source);
   /// Candidates that took `hopeless` times the fastest at all near points.
@@ -51,6 +56,8 @@ class OpCalibration {
   OpPoints points_;
   double end_ = 0;
   int measured_ = 0;
+  std::optional<Predictor> predictor_;  // of the first `predicted_` points
+  std::size_t predicted_ = 0;
 };
 
 }  // namespace fulcrum::executor

@@ -12,7 +12,7 @@
 
 namespace fulcrum::executor {
 
-inline constexpr int kMostCandidates = 24;  // of an op
+inline constexpr int kMostCandidates = 32;  // of an op
 using Mask = std::uint32_t;                 // of candidates
 
 /// One kernel that may run an op. Numbers are stable while the program runs.
@@ -28,7 +28,9 @@ struct Traffic {
   double out_bytes = 0;   // results of it that have to come home
   double home_bytes = 0;  // inputs a CPU kernel would have to fetch from the device
   std::uint8_t in_copies = 0, out_copies = 0, home_copies = 0;
-  bool pinned = false;      // all that moves is page-locked
+  bool pinned = false;  // all that moves is page-locked
+  std::uint8_t kept =
+      0;  // slots whose data is known to change only with its version: plans made from it last
   bool throughput = false;  // the policy's: threads that a call holds are lost to others
   std::uint8_t residency() const {
     return in_bytes > 0 ? (home_bytes > 0 ? 2 : 0) : 1;

@@ -186,10 +186,15 @@ Traffic Engine::traffic_of(const Request& request) const {
   Traffic traffic;
   traffic.pinned = true;
   for (int slot = 0; slot < request.facts->pointers; ++slot) {
-    if (!request.args.ptr[slot]) continue;
+    const auto bit = static_cast<std::uint8_t>(1U << static_cast<unsigned>(slot));
+    if (!request.args.ptr[slot]) {
+      traffic.kept |= bit;
+      continue;
+    }
     const auto bytes = static_cast<double>(request.facts->bytes(request.args, slot, request.dtype));
     const SlotFacts& role = request.facts->slots[static_cast<std::size_t>(slot)];
     const Residence* home = request.homes[static_cast<std::size_t>(slot)];
+    if (home && home->memory() != Residence::Memory::foreign) traffic.kept |= bit;
     bool moves = false;
     if (role.reads && !(home && (home->valid_on(Place::device) || home->moving()))) {
       traffic.in_bytes += bytes;
@@ -215,6 +220,7 @@ Traffic Engine::traffic_of(const Request& request) const {
 Traffic Engine::traffic_at(const Request& request, Place place) const {
   Traffic traffic;
   traffic.pinned = place == Place::device;  // as buffers of an executor with a device are
+  traffic.kept = place == Place::device ? 0xff : 0;
   for (int slot = 0; slot < request.facts->pointers; ++slot) {
     const auto bytes = static_cast<double>(request.facts->bytes(request.args, slot, request.dtype));
     const SlotFacts& role = request.facts->slots[static_cast<std::size_t>(slot)];

@@ -46,6 +46,7 @@ Traffic traffic_of(const ops::Op& op, const Work& work, Case which) {
     traffic.out_copies = static_cast<std::uint8_t>(out);
   }
   traffic.pinned = which != Case::pageable;
+  traffic.kept = which == Case::pageable || which == Case::cpu_only ? 0 : 0xff;
   return traffic;
 }
 

@@ -36,6 +36,11 @@ MeasuredOpTable::MeasuredOpTable(const ops::Op& op, int index, std::vector<Candi
       device_(mask_of(candidates_, Place::device)),
       default_(default_mask(op, candidates_)) {
   all_ = host_ | device_;
+  for (std::size_t c = 0; c < candidates_.size(); ++c) {
+    const std::uint32_t reads = candidates_[c].kernel.entry().plan_reads;
+    if (reads) plans_ |= Mask{1} << c;
+    plan_reads_ |= static_cast<std::uint8_t>(reads);
+  }
   build_grids();
 }
 
@@ -46,6 +51,16 @@ Mask MeasuredOpTable::supported(const Args& args, Mask wanted) const {
     if (candidates_[static_cast<std::size_t>(c)].kernel.supports(args)) possible |= Mask{1} << c;
   }
   return possible;
+}
+
+Mask MeasuredOpTable::planned(const Traffic& traffic, Mask wanted) const {
+  Mask made = 0;
+  for (Mask left = wanted & plans_; left; left &= left - 1) {
+    const int c = std::countr_zero(left);
+    if (candidates_[static_cast<std::size_t>(c)].kernel.entry().plan_reads & ~std::uint32_t{traffic.kept})
+      made |= Mask{1} << c;
+  }
+  return made;
 }
 
 // However a fit bends between its points: threads begin with a fork, and p of them are no more than p.
@@ -70,7 +85,7 @@ void MeasuredOpTable::hold_to_threads(Mask wanted, Estimates& out) const {
 }
 
 void MeasuredOpTable::price(const Features& f, const Traffic& traffic, Mask wanted, Estimates& out) const {
-  predictor_.predict(f, wanted, out);
+  predictor_.predict(f, wanted, planned(traffic, wanted), out);
   hold_to_threads(wanted, out);
   const double home = traffic.home_bytes > 0 && (wanted & host_) ? costs_->home_seconds(traffic) : 0;
   const bool moves = traffic.in_bytes > 0 || traffic.out_bytes > 0;
@@ -99,13 +114,17 @@ std::uint64_t MeasuredOpTable::key_of(const Args& args, const Traffic& traffic, 
     hash = mix(hash, std::uint64_t{traffic.in_copies} << 24 | std::uint64_t{traffic.out_copies} << 16 |
                          std::uint64_t{traffic.home_copies} << 8 | std::uint64_t{traffic.pinned});
   }
+  if (plan_reads_) hash = mix(hash, std::uint64_t{traffic.kept} & plan_reads_);
   if (traffic.throughput) hash = mix(hash, 1);
   hash = mix(hash, hash >> 29);
   return hash | 1ULL << 17;  // never the key of an empty entry
 }
 
 Case MeasuredOpTable::case_of(const Work& work, const Traffic& traffic, Mask allowed) const {
-  if (!(allowed & device_)) return traffic.home_bytes > 0 ? Case::none : Case::cpu_only;
+  // Grids are those of plain memory on the host and of buffers elsewhere.
+  const unsigned lasting = traffic.kept & plan_reads_;
+  if (!(allowed & device_)) return traffic.home_bytes > 0 || lasting ? Case::none : Case::cpu_only;
+  if (lasting != (traffic.pinned ? plan_reads_ : 0U)) return Case::none;
   if (traffic.in_bytes > 0) {
     const bool all_on_host = traffic.home_bytes <= 0 && near(traffic.in_bytes, work.link_in_bytes) &&
                              near(traffic.out_bytes, work.link_out_bytes);
@@ -197,7 +216,7 @@ std::vector<Price> MeasuredOpTable::prices(const Args& args, const Traffic& traf
   std::vector<Price> prices(candidates_.size());
   const Features f = map_.of(args);
   Estimates run, whole;
-  price(f, Traffic{}, all_, run);
+  price(f, Traffic{.kept = traffic.kept}, all_, run);
   price(f, traffic, all_, whole);
   for (std::size_t c = 0; c < prices.size(); ++c) {
     prices[c].seconds = std::exp(static_cast<double>(whole.log_seconds[c]));

@@ -42,6 +42,8 @@ class MeasuredOpTable final : public OpTable {
   void price(const Features& f, const Traffic& traffic, Mask wanted, Estimates& out) const;
   void hold_to_threads(Mask wanted, Estimates& out) const;
   Mask supported(const Args& args, Mask wanted) const;
+  /// Candidates whose plan cannot be one that was made before.
+  Mask planned(const Traffic& traffic, Mask wanted) const;
   void build_grids();
   void find_guard(std::span<const std::pair<double, Grid::Trial>> host_trials);
 
@@ -53,6 +55,8 @@ class MeasuredOpTable final : public OpTable {
   Predictor predictor_;
   std::shared_ptr<const Costs> costs_;
   Mask all_ = 0, host_ = 0, device_ = 0, default_ = 0;
+  Mask plans_ = 0;               // candidates with a plan that reads the data
+  std::uint8_t plan_reads_ = 0;  // slots that any of them reads
   std::array<Grid, kCases> grids_;
   Guard guard_;
   mutable Seen seen_;

@@ -4,6 +4,8 @@
 // See predictor.h. All candidates of an op share their points, so that the distances to them are computed once a call.
 #include "executor/predictor.h"
 
+#include <fulcrum/stats.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -22,7 +24,7 @@ constexpr float kCurveShare = 0.3F;
 constexpr float kMostErratic = 1.2F;
 // Candidate reaches of a neighbour and shares of noise, in units of the features' own scale.
 constexpr float kScales[] = {0.6F, 1.2F, 2.4F};
-constexpr double kNuggets[] = {0.01, 0.1, 2};
+constexpr double kNuggets[] = {0.01, 0.1, 2}, kPlanNugget = 0.1;
 
 Grade worse(Grade grade) { return grade == Grade::d ? grade : std::max(Grade::c, grade); }
 
@@ -68,7 +70,49 @@ Predictor::Predictor(const FeatureMap& map, std::span<const Candidate> candidate
     fit_surfaces(points, features);
   }
   fit_siblings(points);
+  fit_plans(candidates, points, features);
   price_erratic();
+}
+
+void Predictor::fit_plans(std::span<const Candidate> candidates, const OpPoints& points,
+                          std::span<const Features> features) {
+  std::map<decltype(fulcrum_kernel::plan), std::vector<std::size_t>> makers;
+  for (std::size_t c = 0; c < candidates.size(); ++c) {
+    const fulcrum_kernel& entry = candidates[c].kernel.entry();
+    if (entry.plan && entry.plan_reads) makers[entry.plan].push_back(c);
+  }
+  for (const auto& [maker, members] : makers) {
+    std::vector<std::size_t> known;
+    std::vector<Features> at;
+    std::vector<double> seconds, left_over;
+    for (std::size_t i = 0; i < points.points.size(); ++i) {
+      std::vector<double> times;
+      for (const std::size_t c : members) {
+        const auto& samples = points.points[i].samples;
+        if (c < samples.size() && samples[c].plan_seconds > 0) times.push_back(samples[c].plan_seconds);
+      }
+      if (times.empty()) continue;
+      known.push_back(i);
+      at.push_back(features[i]);
+      seconds.push_back(stats::median(times));
+    }
+    if (known.size() < kLeastForSurface) continue;
+    Runner runner = fits_[members.front()].runner;
+    runner.threads = 1;
+    runner.split = false;
+    PlanFit fit{ClosedForm(runner, at, seconds), {}};
+    for (const std::size_t c : members) fits_[c].plan = static_cast<int>(plans_.size());
+    if (!at_.empty()) {
+      std::vector<std::array<float, kMostFeatures>> where;
+      for (const std::size_t i : known) where.push_back(at_[i]);
+      for (std::size_t i = 0; i < at.size(); ++i)
+        left_over.push_back(std::log(seconds[i] / fit.closed.seconds(at[i])));
+      const ResidualFit smooth = ResidualBasis(where, map_->count(), scale_, kPlanNugget).fit(left_over);
+      for (std::size_t i = 0; i < known.size(); ++i)
+        fit.left_over[known[i]] = static_cast<float>(smooth.weights[i]);
+    }
+    plans_.push_back(fit);
+  }
 }
 
 // Points give medians; a caller pays the mean. Threads whose times jump about more than those of one thread do, such as
@@ -91,7 +135,7 @@ void Predictor::fit_curve(Fit& fit, std::size_t candidate, const OpPoints& point
   for (const std::size_t i : points_of(points, candidate)) {
     double flops = 0, bytes = 0;
     map_->measure_work(points.points[i].args, flops, bytes);
-    known.emplace_back(bytes, points.points[i].samples[candidate].total());
+    known.emplace_back(bytes, points.points[i].samples[candidate].seconds);
   }
   if (known.size() < 2) return;
   fit.kind = Fit::Kind::curve;
@@ -113,7 +157,7 @@ void Predictor::fit_surfaces(const OpPoints& points, std::span<const Features> f
     std::vector<double> seconds;
     for (const std::size_t i : w.known) {
       at.push_back(features[i]);
-      seconds.push_back(points.points[i].samples[c].total());
+      seconds.push_back(points.points[i].samples[c].seconds);
     }
     fits_[c].closed.emplace(fits_[c].runner, at, seconds);
     for (std::size_t i = 0; i < at.size(); ++i)
@@ -165,7 +209,7 @@ void Predictor::fit_siblings(const OpPoints& points) {
       for (const std::size_t i : points_of(points, c)) {
         const auto& samples = points.points[i].samples;
         if (samples[other].seconds <= 0) continue;
-        sum += std::log(samples[c].total() / samples[other].total());
+        sum += std::log(samples[c].seconds / samples[other].seconds);
         ++shared;
       }
       if (shared <= best_shared) continue;
@@ -211,7 +255,7 @@ void Predictor::predict_one(const Fit& fit, const Features& f, double log2_bytes
   value += fit.erratic;
 }
 
-void Predictor::predict(const Features& f, Mask wanted, Estimates& out) const {
+void Predictor::predict(const Features& f, Mask wanted, Mask planned, Estimates& out) const {
   std::array<float, kMostPoints> near{};
   float nearest = INFINITY;
   for (std::size_t i = 0; i < at_.size(); ++i) {
@@ -228,6 +272,14 @@ void Predictor::predict(const Features& f, Mask wanted, Estimates& out) const {
     predict_one(fits_[c], f, log2_bytes, {near.data(), at_.size()}, nearest, out.log_seconds[c],
                 out.sigma[c]);
     out.sigma[c] = std::hypot(out.sigma[c], sigma_);
+    if ((planned >> c & 1) && fits_[c].plan >= 0) {
+      const PlanFit& plan = plans_[static_cast<std::size_t>(fits_[c].plan)];
+      float bend = 0;
+      for (std::size_t i = 0; i < at_.size(); ++i) bend += plan.left_over[i] * near[i];
+      const double made = plan.closed.seconds(f) * std::exp(static_cast<double>(bend));
+      out.log_seconds[c] =
+          static_cast<float>(std::log(std::exp(static_cast<double>(out.log_seconds[c])) + made));
+    }
     if (out.sigma[c] > 0.3F) out.grade = worse(out.grade);
   }
 }

@@ -24,7 +24,8 @@ class Predictor {
  public:
   Predictor(const FeatureMap& map, std::span<const Candidate> candidates, const OpPoints& points,
             const Caches& caches);
-  void predict(const Features& f, Mask wanted, Estimates& out) const;
+  /// `planned`: candidates whose plan has to be made for this call.
+  void predict(const Features& f, Mask wanted, Mask planned, Estimates& out) const;
 
  private:
   /// How one candidate is predicted.
@@ -38,17 +39,26 @@ class Predictor {
     float erratic = 0;                           // added to ln(seconds)
     int sibling = 0;
     float ratio = 0;  // ln, to the sibling
+    int plan = -1;    // in plans_
     Runner runner;
+  };
+  /// Plans that read the data: one kind for all candidates that share the function that makes them.
+  struct PlanFit {
+    ClosedForm closed;
+    std::array<float, kMostPoints> left_over{};
   };
   void fit_curve(Fit& fit, std::size_t candidate, const OpPoints& points) const;
   void fit_surfaces(const OpPoints& points, std::span<const Features> features);
   void fit_siblings(const OpPoints& points);
+  void fit_plans(std::span<const Candidate> candidates, const OpPoints& points,
+                 std::span<const Features> features);
   void price_erratic();
   void predict_one(const Fit& fit, const Features& f, double log2_bytes, std::span<const float> near,
                    float nearest, float& value, float& sigma) const;
 
   const FeatureMap* map_;
   std::vector<Fit> fits_;
+  std::vector<PlanFit> plans_;
   std::vector<std::array<float, kMostFeatures>> at_;  // of the points
   float scale_ = 1;                                   // distances count in units of it
   Grade grade_ = Grade::c;

@@ -73,6 +73,7 @@ Traffic moved_by(const ops::Op& op, const Args& args, DType dtype, Case which) {
     }
   }
   traffic.pinned = which != Case::pageable;
+  traffic.kept = which == Case::pageable || which == Case::cpu_only ? 0 : 0xff;
   return traffic;
 }
 

@@ -164,7 +164,7 @@ bool Meter::visit(Trial& trial, std::size_t number) {
                                                .hopeless = kNotWorthScoring,
                                                .groups = groups,
                                                .clock = &clock_});
-  for (std::size_t c = 0; c < candidates.size(); ++c) {
+  for (std::size_t c = 0; which != Case::resident && c < candidates.size(); ++c) {
     for (double& time : seconds[c]) time += subjects[c]->plan_seconds;
   }
   return true;

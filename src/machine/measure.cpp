@@ -18,7 +18,7 @@
 namespace fulcrum::machine {
 namespace {
 
-constexpr int kMachineRounds = 12;
+constexpr int kMachineRounds = 16;
 constexpr double kShareOfRounds = 0.7;  // of the time; what is left is for a second look
 constexpr double kTurnAgainSeconds = 0.05;
 
@@ -43,6 +43,10 @@ class IsaGuard {
 Error interrupted() {
   return Error{Code::interrupted, "the measurement of this machine was interrupted",
                "nothing was saved; run it again"};
+}
+
+Turns turns_of(const Probe& probe) {
+  return {probe.costs, probe.turns, std::max<std::size_t>(1, probe.isas.size())};
 }
 
 void take_turn(Probe& probe, std::size_t round, double until) {
@@ -76,10 +80,7 @@ Status look_again(ProbeSet& set, const ProbeConfig& config, double deadline) {
   const int total = static_cast<int>(set.probes.size());
   while (clock.now() < deadline) {
     std::vector<std::pair<double, Probe*>> order;
-    for (Probe& probe : set.probes) {
-      const std::size_t group = std::max<std::size_t>(1, probe.isas.size());
-      order.emplace_back(-disagreement(probe.costs, probe.turns, group), &probe);
-    }
+    for (Probe& probe : set.probes) order.emplace_back(-disagreement(turns_of(probe)), &probe);
     std::ranges::stable_sort(order, {}, &std::pair<double, Probe*>::first);
     for (std::size_t i = 0; i < doubtful && clock.now() < deadline; ++i) {
       if (config.interrupted && config.interrupted()) return interrupted();
@@ -130,7 +131,7 @@ Status measure_cpu(const ProbeConfig& config, double deadline, Machine& machine)
   FULCRUM_CHECK(run_rounds(set, config, now + kShareOfRounds * (deadline - now)));
   FULCRUM_CHECK(look_again(set, config, deadline));
   for (const Probe& probe : set.probes) {
-    probe.store(probe.is_rate ? best_rate(probe.costs) : best_cost(probe.costs));
+    probe.store(probe.is_rate ? best_rate_of_turns(turns_of(probe)) : best_cost_of_turns(turns_of(probe)));
     // Where instruction sets take turns, two groups say nothing about the machine.
     if (const auto groups = probe.isas.size() > 1 ? std::nullopt : two_groups(probe.costs)) {
       machine.notes.push_back(note_of(probe.what, *groups));

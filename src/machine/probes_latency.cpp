@@ -73,6 +73,8 @@ Status add_latency(const ProbeTarget& target, std::size_t level, std::int64_t by
       .is_rate = false,
       .store = [&cpu = target.cpu,
                 level](const Quantity& seconds) { cpu.levels[level].latency_seconds = seconds; },
+      // A cache shared with neighbours keeps what was swept for a moment only.
+      .window_seconds = level_is_cache ? 2.5e-4 : 2e-3,
   });
   return {};
 }

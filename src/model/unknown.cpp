@@ -105,7 +105,8 @@ Bounds bounds_of(const UnknownCode& code, const Machine& host, const GpuCeilings
                all = memory ? rate_of(memory->all_threads) : 0;
   const double threads = std::clamp(code.threads, 1.0, std::max(1.0, static_cast<double>(host.cpu.threads)));
   const double flops_now = flops_of_width(host.cpu, code.vector_bits) * threads;
-  const double bytes_now = std::min(one * threads, std::max(one, all));
+  // What jumps about in memory is slow on both sides; SIMD and more cores do not change that.
+  const double bytes_now = std::min(one * threads, std::max(one, all)) * pattern;
   const double now_rate = roof(flops_now, bytes_now, code);
 
   out.now.where = "cpu";
@@ -117,7 +118,8 @@ Bounds bounds_of(const UnknownCode& code, const Machine& host, const GpuCeilings
   out.now.bound =
       code.flops_per_byte > 0 && flops_now <= code.flops_per_byte * bytes_now ? "compute" : "memory";
 
-  out.cpu = bound(code, now_rate, roof(best_of(host.cpu.flops_all_threads), std::max(one, all), code), "cpu");
+  out.cpu = bound(code, now_rate,
+                  roof(best_of(host.cpu.flops_all_threads), std::max(one, all) * pattern, code), "cpu");
   out.cpu.way = fmt::format("{} threads, SIMD: a bound", host.cpu.threads);
   // What runs at its roof already cannot gain by it.
   if (out.cpu.valid()) {
@@ -136,15 +138,18 @@ Bounds bounds_of(const UnknownCode& code, const Machine& host, const GpuCeilings
   out.gpu.way = "a bound";
   if (!out.gpu.valid() || !(code.touched_bytes > 0)) return out;
   const double least = code.least_bytes > 0 ? code.least_bytes : code.touched_bytes;
-  const double link = travel(*gpu, "pinned", code.touched_bytes, code.written_share);
+  const double pinned = travel(*gpu, "pinned", code.touched_bytes, code.written_share);
+  // Nobody has pinned the program's memory yet.
+  const double link = std::max(pinned, travel(*gpu, "pageable", code.touched_bytes, code.written_share));
   out.gpu.regime = Regime::roundtrip;
   out.gpu.seconds += link;
   out.gpu.low += travel(*gpu, "pinned", least, code.written_share);
-  // Nobody has pinned the program's memory yet.
-  out.gpu.high += std::max(link, travel(*gpu, "pageable", code.touched_bytes, code.written_share));
+  out.gpu.high += link;
   out.gpu.terms = {
       {"kernel", out.gpu.seconds - link, "ratio of roofs", true},
-      {"in", link, human_bytes(code.touched_bytes) + " touched, there and what is written back", true}};
+      {"in", link,
+       human_bytes(code.touched_bytes) + " touched, from pageable memory there and what is written back",
+       true}};
   return out;
 }
 

@@ -3,8 +3,11 @@
 //
 // What the conformance tests cannot know of the SIMD kernels: blocks larger than their edges, bits across
 // instruction sets and across positions, norms beyond fp32, stores at odd addresses.
+#include <fulcrum/ops/conv2d.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -21,10 +24,13 @@ std::vector<float> drawn(std::size_t n, std::uint64_t key, float low = -1, float
   return result;
 }
 
+std::uint32_t bits(float value) { return std::bit_cast<std::uint32_t>(value); }
+
 class Simd : public ::testing::TestWithParam<std::string> {
  protected:
-  void run(std::string_view op, const Args& args, std::string_view variant = "default") {
-    const auto kernel = backends::kernel(op, "simd", variant);
+  void run(std::string_view op, const Args& args, std::string_view variant = "default",
+           std::string_view backend = "simd") {
+    const auto kernel = backends::kernel(op, backend, variant);
     ASSERT_TRUE(kernel.ok()) << kernel.error().message;
     auto call = backends::Call::make(*kernel, args);
     ASSERT_TRUE(call.ok()) << call.error().message;
@@ -185,6 +191,66 @@ TEST_P(Simd, CosineGivesAPairTheSameBitsInEveryTile) {
   args.dim[2] = kD;
   ASSERT_NO_FATAL_FAILURE(run("cosine_similarity", args));
   for (std::size_t i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], out[0]) << i;
+}
+
+TEST_P(Simd, CosineGivesARowTheBitsItHasAloneAmongRowsBeyondTheCache) {
+  constexpr std::size_t kD = 300, kN = 1001;  // 1.2 MB
+  auto query = drawn(kD, 6), rows = drawn(kD * kN, 7);
+  rows[kD * 700] = kInfinity;
+  for (const std::int64_t normalized : {0, 1}) {
+    std::vector<float> out(kN), threaded(kN);
+    Args args{};
+    args.ptr[0] = query.data();
+    args.ptr[1] = rows.data();
+    args.ptr[3] = out.data();
+    args.dim[0] = 1;
+    args.dim[1] = kN;
+    args.dim[2] = kD;
+    args.scalar[0].i = normalized;
+    ASSERT_NO_FATAL_FAILURE(run("cosine_similarity", args));
+    args.ptr[3] = threaded.data();
+    ASSERT_NO_FATAL_FAILURE(run("cosine_similarity", args, "default", "threads"));
+    args.dim[1] = 1;
+    for (std::size_t i = 0; i < kN; ++i) {
+      float alone = 0;
+      args.ptr[1] = rows.data() + i * kD;
+      args.ptr[3] = &alone;
+      ASSERT_NO_FATAL_FAILURE(run("cosine_similarity", args));
+      ASSERT_EQ(bits(out[i]), bits(alone)) << i;
+      ASSERT_EQ(bits(threaded[i]), bits(alone)) << i;
+    }
+    EXPECT_TRUE(std::isnan(out[700]));
+  }
+}
+
+TEST_P(Simd, ConvolutionsOfThreeByThreeHaveTheBitsOfTheDefinition) {
+  // Some products vanish below the smallest number: their sums are -0, which a tap in the padding must leave so.
+  auto k = drawn(9, 8);
+  k[0] = k[4] = -0x1p-100F;
+  for (const std::int64_t w : {3, 20, 31, 32, 33, 34, 63, 64, 65, 66, 97}) {
+    for (const std::int64_t h : {1, 2, 3, 4, 5, 7, 10}) {
+      auto x = drawn(static_cast<std::size_t>(h * w), 9);
+      for (std::size_t i = 0; i < x.size(); i += 3) x[i] = 0x1p-100F;
+      for (int pads = 0; pads < 9; ++pads) {
+        Args args{};
+        args.ptr[0] = x.data();
+        args.ptr[1] = k.data();
+        const std::int64_t dims[] = {1, h, w, 3, 3}, scalars[] = {1, 1, pads / 3, pads % 3};
+        std::copy(std::begin(dims), std::end(dims), args.dim);
+        for (std::size_t i = 0; i < 4; ++i) args.scalar[i].i = scalars[i];
+        if (h + 2 * scalars[2] < 3) continue;
+        const ops::Conv2d g = ops::conv2d_geometry(args);
+        std::vector<float> y(static_cast<std::size_t>(g.ho * g.wo));
+        args.ptr[2] = y.data();
+        ASSERT_NO_FATAL_FAILURE(run("conv2d", args));
+        for (std::int64_t i = 0; i < g.ho * g.wo; ++i) {
+          const float expected = ops::conv2d_at(g, x.data(), k.data(), i / g.wo, i % g.wo);
+          ASSERT_EQ(bits(y[static_cast<std::size_t>(i)]), bits(expected))
+              << h << " x " << w << ", padding " << scalars[2] << ", " << scalars[3] << ", output " << i;
+        }
+      }
+    }
+  }
 }
 
 TEST_P(Simd, StreamingStoresGiveTheBitsOfPlainOnesAtEveryAddress) {

@@ -216,6 +216,19 @@ TEST(ProfileRows, SayWhatShowsThatTheyRunInParallel) {
   EXPECT_EQ(find(rows, "alone")->parallel, "");
 }
 
+TEST(ProfileRows, CountTheThreadsThatComputeBesideTheMainOne) {
+  ProfileBuilder builder;
+  builder.on_cpu(0, "main;GOMP_parallel;kernel._omp_fn.0", 100, 0).blocked(0, "main;later", 0.01, 1);
+  for (const int thread : {1, 2, 3})
+    builder.on_cpu(thread, "clone;gomp_thread_start;kernel._omp_fn.0", 100, 0);
+  builder.on_cpu(3, "clone;beside", 100, 0);
+  const CpuProfile profile = builder.take();
+  const auto rows = rows_of(profile);
+  ASSERT_NE(find(rows, "kernel._omp_fn.0"), nullptr);
+  EXPECT_NEAR(find(rows, "kernel._omp_fn.0")->threads, 4, 0.1);
+  EXPECT_EQ(find(rows, "beside"), nullptr) << "no second of the program waits for it";
+}
+
 TEST(ProfileRows, OfThreadsThatWaitForEachOtherAreNoParallelCode) {
   ProfileBuilder builder;
   builder.on_cpu(0, "main;work", 100, 0)

@@ -127,7 +127,7 @@ TEST(Predictor, KnowsShapesItHasNotSeen) {
     ASSERT_TRUE(args);
     const Features f = map.of(*args);
     Estimates out;
-    predictor.predict(f, 0b111, out);
+    predictor.predict(f, 0b111, 0, out);
     for (std::size_t c = 0; c < 3; ++c)
       worst = std::max(
           worst, std::abs(static_cast<double>(out.log_seconds[c]) - std::log(made_up(f, candidates[c]))));
@@ -143,8 +143,8 @@ TEST(Predictor, DoubtsWhatIsFarFromItsPoints) {
   points.grade = Grade::b;
   const Predictor predictor(map, candidates, points, Caches{});
   Estimates near, far;
-  predictor.predict(map.of(points.points[0].args), 1, near);
-  predictor.predict(map.of(args_of(op, "M=100000,N=100000,K=100000")), 1, far);
+  predictor.predict(map.of(points.points[0].args), 1, 0, near);
+  predictor.predict(map.of(args_of(op, "M=100000,N=100000,K=100000")), 1, 0, far);
   EXPECT_EQ(near.grade, Grade::b);
   EXPECT_EQ(far.grade, Grade::c);
   EXPECT_GT(far.sigma[0], near.sigma[0]);
@@ -162,7 +162,7 @@ TEST(Predictor, ACandidateWithOneTimeFollowsItsSibling) {
   }
   const Predictor predictor(map, candidates, points, Caches{});
   Estimates out;
-  predictor.predict(map.of(args_of(op, "n=300000")), 0b11, out);
+  predictor.predict(map.of(args_of(op, "n=300000")), 0b11, 0, out);
   EXPECT_NEAR(out.log_seconds[1] - out.log_seconds[0], std::log(3), 1e-3);
   EXPECT_GT(out.sigma[1], out.sigma[0]);
 }

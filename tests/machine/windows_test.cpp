@@ -64,25 +64,45 @@ TEST(Windows, TurnTheIntervalAroundForRates) {
   EXPECT_DOUBLE_EQ(rate.high, 1);
 }
 
-TEST(Windows, DisagreeWhereOneTurnAloneHadTheBestOnes) {
-  const std::vector<std::size_t> turns = {0, 2, 4, 6};
-  const std::vector<double> steady = {1, 1, 1, 1, 1, 1, 1, 1};
-  EXPECT_EQ(disagreement(steady, turns), 0);
-  std::vector<double> lucky = steady;
-  lucky[2] = lucky[3] = 0.5;
-  EXPECT_NEAR(disagreement(lucky, turns), std::log(2.0), 1e-12);
-  EXPECT_TRUE(std::isinf(disagreement(steady, std::span(turns).first(3))));
+/// Turns of three windows each, the first of them a tenth slower and the second two tenths.
+struct MadeUpTurns {
+  std::vector<double> costs;
+  std::vector<std::size_t> begins;
+  explicit MadeUpTurns(std::initializer_list<double> bests) {
+    for (const double best : bests) {
+      begins.push_back(costs.size());
+      costs.insert(costs.end(), {1.1 * best, 1.2 * best, best});
+    }
+  }
+  Turns in_groups_of(std::size_t group) const { return {costs, begins, group}; }
+};
+
+TEST(Windows, OfATurnOrTwoAreNoCeilingOfTheOthers) {
+  const MadeUpTurns turns({2, 2.02, 1, 2.01, 2, 2.03});
+  const Quantity best = best_cost_of_turns(turns.in_groups_of(1));
+  EXPECT_NEAR(best.value, 1.1 * 2.005, 1e-12) << "the second fastest window of the turn in the middle";
+  EXPECT_EQ(best.low, 1) << "the interval keeps the fastest";
+  EXPECT_GE(best.high, best.value);
+  const Quantity rate = best_rate_of_turns(turns.in_groups_of(1));
+  EXPECT_DOUBLE_EQ(rate.value, 1 / best.value);
+  EXPECT_DOUBLE_EQ(rate.high, 1);
+}
+
+TEST(Windows, OfFewTurnsCountTogether) {
+  const MadeUpTurns turns({2, 2, 1});
+  EXPECT_EQ(best_cost_of_turns(turns.in_groups_of(1)).value, best_cost(turns.costs).value);
+}
+
+TEST(Windows, DisagreeWhereEveryOtherTurnIsFaster) {
+  EXPECT_EQ(disagreement(MadeUpTurns({1, 1, 1, 1}).in_groups_of(1)), 0);
+  EXPECT_NEAR(disagreement(MadeUpTurns({1, 2, 1, 2, 1, 2}).in_groups_of(1)), std::log(2.0), 1e-12);
+  EXPECT_TRUE(std::isinf(disagreement(MadeUpTurns({1, 1, 1}).in_groups_of(1))));
 }
 
 TEST(Windows, OfKindsThatTakeTurnsAreComparedKindByKind) {
-  std::vector<double> costs;
-  std::vector<std::size_t> turns;
-  for (std::size_t turn = 0; turn < 8; ++turn) {
-    turns.push_back(costs.size());
-    costs.insert(costs.end(), 3, turn % 2 == 0 ? 1.0 : 2.0);
-  }
-  EXPECT_GT(disagreement(costs, turns), 0.5);
-  EXPECT_EQ(disagreement(costs, turns, 2), 0);
+  const MadeUpTurns turns({1, 2, 1, 2, 1, 2, 1, 2});
+  EXPECT_EQ(disagreement(turns.in_groups_of(2)), 0);
+  EXPECT_NEAR(best_cost_of_turns(turns.in_groups_of(2)).value, 1.1, 1e-12) << "the better kind";
 }
 
 /// A probe on a clock of its own: a repeat takes a microsecond, and three times as long while a neighbour is there.

@@ -66,14 +66,26 @@ TEST(UnknownCode, ScalarArithmeticGainsByVectorsAndCores) {
   EXPECT_NEAR(bounds_of(wide, host(), &g).cpu.seconds, 1, 1e-9) << "nothing is left to gain on this CPU";
 }
 
-TEST(UnknownCode, GathersAndTransfersCost) {
+TEST(UnknownCode, GathersAreSlowOnBothSides) {
   const GpuCeilings g = gpu();
   UnknownCode c = code(0.1);
   c.access = "gather";
-  EXPECT_NEAR(bounds_of(c, host(), &g).gpu.low, 4.0 / 400, 1e-9);
+  EXPECT_NEAR(bounds_of(c, host(), &g).gpu.low, 1.0 / 400, 1e-9);
+  // 2 FLOP/B leave the arithmetic as the roof of the CPU, until a quarter of the memory's rate is the lower one.
+  EXPECT_NEAR(bounds_of(code(2), host(), &g).gpu.low, 4e9 / 8e12, 1e-12);
+  c.flops_per_byte = 2;
+  EXPECT_NEAR(bounds_of(c, host(), &g).gpu.low, 4e9 / 2e12, 1e-12);
+}
+
+TEST(UnknownCode, TransfersComeFromPageableMemoryUntilSomebodyPinsIt) {
+  GpuCeilings g = gpu();
+  g.link["pageable_h2d"] = g.link["pageable_d2h"] = {{1 << 20, exactly(1e-4)}, {1 << 30, exactly(1e-1)}};
+  UnknownCode c = code(0.1);
   c.touched_bytes = 1 << 30;
   const Bounds moved = bounds_of(c, host(), &g);
-  EXPECT_NEAR(moved.gpu.low, 4.0 / 400 + 4e-2, 1e-6);
+  EXPECT_NEAR(moved.gpu.low, 1.0 / 400 + 4e-2, 1e-6) << "pinned at best";
+  EXPECT_NEAR(moved.gpu.seconds, 2.0 / 400 + 2e-1, 1e-6);
+  EXPECT_NEAR(moved.gpu.high, 10.0 / 400 + 2e-1, 1e-6);
   EXPECT_EQ(moved.gpu.regime, Regime::roundtrip);
 }
 

@@ -3,9 +3,11 @@
 //
 // Preloaded into a CUDA program that links the CUDA runtime as a library: seconds from its first copy or launch to the
 // end of its last copy back or synchronisation, and the bytes that travelled. The context is made before the clock
-// starts: that is paid once a process, and by every program. Written to $REGION_FILE.
+// starts: that is paid once a process, and by every program. Written to $REGION_FILE. With $REGION_ENDS the program ends
+// when it frees memory after a download: what follows there is its own check on one CPU thread.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -109,6 +111,14 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void*
   begin();
   ++clock_state.launches;
   return real(kernel, grid, block, args, shared, stream);
+}
+cudaError_t cudaFree(void* memory) {
+  static auto* real = next<decltype(cudaFree)>("cudaFree");
+  if (memory != nullptr && clock_state.bytes_out > 0 && std::getenv("REGION_ENDS") != nullptr) {
+    tell();
+    _exit(0);
+  }
+  return real(memory);
 }
 cudaError_t cudaDeviceSynchronize() {
   static auto* real = next<decltype(cudaDeviceSynchronize)>("cudaDeviceSynchronize");

@@ -38,7 +38,7 @@ def own_seconds(text):
 def timed(program, path, args, clock, scratch, limit):
     scratch.unlink(missing_ok=True)
     code, text, wall = run([path, *args], limit, LD_PRELOAD=str(clock), REGION_FILE=str(scratch),
-                           CUDA_MODULE_LOADING="EAGER")
+                           CUDA_MODULE_LOADING="EAGER", **({"REGION_ENDS": "1"} if program["suite"] == "polybench" else {}))
     one = {"exit": code, "wall": round(wall, 4)}
     if scratch.exists():
         one.update(json.loads(scratch.read_text()))
@@ -60,6 +60,8 @@ def measure(program, options, out):
     (out / f"plan-{name}.txt").write_text(text)
     result = {"name": name, "suite": program["suite"], "set": program["set"], "plan_exit": code, "plan_wall": round(wall, 2),
               "planned_unix": round(time.time(), 1), "cpu": [], "best": [], "gpu": []}
+    if options.plan_only:
+        return result
     for kind, repeats in (("cpu", options.cpu_repeats), ("best", options.cpu_repeats), ("gpu", options.gpu_repeats)):
         path = folder / f"{name}.{kind}"
         if not path.exists():
@@ -79,7 +81,7 @@ def line(result):
         found = [one["region"] for one in result[kind] if one.get("region")]
         return min(found) if found else float("nan")
     return (f"{result['name']:13} plan {result['plan_exit']} {result['plan_wall']:5.1f} s  cpu {best('cpu'):.4f} "
-            f"best {best('best'):.4f} gpu {best('gpu'):.4f}  {result['seconds']:.0f} s")
+            f"best {best('best'):.4f} gpu {best('gpu'):.4f}  {result.get('seconds', 0):.0f} s")
 
 
 def main():
@@ -94,6 +96,7 @@ def main():
     parser.add_argument("--long", type=float, default=4, help="a run of so many seconds is not repeated")
     parser.add_argument("--cpu-repeats", type=int, default=2)
     parser.add_argument("--gpu-repeats", type=int, default=3)
+    parser.add_argument("--plan-only", action="store_true")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     options.fulcrum, options.bin = options.fulcrum.resolve(), options.bin.resolve()

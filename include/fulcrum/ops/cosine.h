@@ -8,7 +8,7 @@
 
 namespace fulcrum::ops {
 
-/// Piece b * row_blocks + r is queries 32 b .. against rows 64 r .. .
+/// Piece b * row_blocks + r is queries 32 b .. against rows 32 r .. .
 inline constexpr std::int64_t kCosineQueries = 32;
 inline constexpr std::int64_t kCosineRows = 32;
 /// One score in fp64: for kernels whose fp32 norm left [2^-50, 2^50] or whose dot product is not finite. 0 when a

@@ -162,7 +162,8 @@ class Maker {
   }
 
   /// Parts of rows, as (edges, position, first edge): each row to the CTA with the least to do, most edges first. A row
-  /// that is more than a CTA's share is dealt out in its segments.
+  /// that is more than two CTAs' shares is dealt out in its segments; below that, meeting in memory would cost more than
+  /// it saves.
   struct Part {
     std::int32_t edges, position;
     std::int64_t from;
@@ -171,7 +172,7 @@ class Maker {
   void deal_rows() {
     of_.resize(static_cast<std::size_t>(ctas_));
     load_.assign(static_cast<std::size_t>(ctas_), 0);
-    const std::int64_t much = std::max<std::int64_t>(rows_.edges() / ctas_, kSegment);
+    const std::int64_t much = std::max<std::int64_t>(2 * rows_.edges() / ctas_, kSegment);
     std::vector<Part> parts;
     for (std::int32_t position = 0; position < long_count_; ++position) {
       const std::int32_t degree = rows_.degree(out_.node_of[static_cast<std::size_t>(position)]);

@@ -77,13 +77,13 @@ struct First {
 template <std::size_t kRows, std::size_t kQueries, bool kSquares>
 constexpr std::size_t kSums = kRows*(kQueries + kSquares);
 
-/// One vector of each row and query.
+/// One vector of each row and query; rows lie `pitch` elements apart.
 template <std::size_t kRows, std::size_t kQueries, bool kSquares, class Row, class Load>
-HWY_INLINE void add_products(const Row* rows, const float* queries, std::size_t n, Load load,
-                             Floats (&sum)[kSums<kRows, kQueries, kSquares>]) {
+HWY_INLINE void add_products(const Row* rows, std::size_t pitch, const float* queries, std::size_t n,
+                             Load load, Floats (&sum)[kSums<kRows, kQueries, kSquares>]) {
   Floats t[kRows];
   HWY_UNROLL(8)
-  for (std::size_t i = 0; i < kRows; ++i) t[i] = load(rows + i * n);
+  for (std::size_t i = 0; i < kRows; ++i) t[i] = load(rows + i * pitch);
   HWY_UNROLL(6)
   for (std::size_t j = 0; j < kQueries; ++j) {
     const auto q = load(queries + j * n);
@@ -128,15 +128,35 @@ HWY_NOINLINE void multiply(const Row* rows, const float* queries, std::size_t n,
   if (ahead.rows > 0) {
     for (; k + kLanes <= n; k += kLanes) {
       ahead.template fetch<kFetchAll ? kRows : 0>(k, n);
-      add_products<kRows, kQueries, kSquares>(rows, queries, n, Whole{k}, sum);
+      add_products<kRows, kQueries, kSquares>(rows, n, queries, n, Whole{k}, sum);
     }
   }
   for (; k + kLanes <= n; k += kLanes)
-    add_products<kRows, kQueries, kSquares>(rows, queries, n, Whole{k}, sum);
-  if (k < n) add_products<kRows, kQueries, kSquares>(rows, queries, n, First{k, n - k}, sum);
+    add_products<kRows, kQueries, kSquares>(rows, n, queries, n, Whole{k}, sum);
+  if (k < n) add_products<kRows, kQueries, kSquares>(rows, n, queries, n, First{k, n - k}, sum);
   HWY_UNROLL(6)
   for (std::size_t j = 0; j < kQueries; ++j) store_sums<kRows>(Float(), sum + j * kRows, out + j * stride);
   if constexpr (kSquares) store_sums<kRows>(Float(), sum + kRows * kQueries, squares);
+}
+
+/// Rows that lie far apart, for one query: out[i * stride] = row i . query, and squares alike where wanted.
+template <std::size_t kRows, bool kSquares>
+HWY_NOINLINE void multiply_apart(const float* rows, std::size_t pitch, const float* query, std::size_t n,
+                                 float* out, std::size_t stride, float* squares, std::size_t squares_stride) {
+  Floats sum[kSums<kRows, 1, kSquares>];
+  HWY_UNROLL(8)
+  for (auto& s : sum) s = hn::Zero(Float());
+  std::size_t k = 0;
+  for (; k + kLanes <= n; k += kLanes) add_products<kRows, 1, kSquares>(rows, pitch, query, n, Whole{k}, sum);
+  if (k < n) add_products<kRows, 1, kSquares>(rows, pitch, query, n, First{k, n - k}, sum);
+  HWY_ALIGN float together[2 * kRows];
+  store_sums<kRows>(Float(), sum, together);
+  if constexpr (kSquares) store_sums<kRows>(Float(), sum + kRows, together + kRows);
+  HWY_UNROLL(4)
+  for (std::size_t i = 0; i < kRows; ++i) {
+    out[i * stride] = together[i];
+    if (kSquares) squares[i * squares_stride] = together[kRows + i];
+  }
 }
 
 /// A block of rows against some queries: out[j * stride + i] = row i . query j.

@@ -6,9 +6,10 @@
 // counts of each pixel's bin in the windows that hold it. Included once per instruction set.
 //
 // Sums are T's own int64, or int32 where a coarser table will do. With AVX-512 the eight counts of a bin are one vector,
-// the eight sums are another one, and the table's steps for counts below 16 are two registers. Rows j < 7 and j + W are in complementary sets of windows, so that they share one
-// look-up: W look-ups for a record instead of eight times W. A count of 16 or more in sight makes the rest of the block
-// gather its steps from memory. Elsewhere each window is a plain histogram.
+// the eight sums are another one, and the table's steps for counts below 16 are two registers. Rows j < 7 and j + W are
+// in complementary sets of windows, so that they share one look-up: W look-ups for a record instead of eight times W.
+// While a count of 16 or more is in sight, steps are gathered from memory. Where the record that enters is the one that
+// leaves, nothing changes. Elsewhere each window is a plain histogram.
 #include <fulcrum/ops/pixel_entropy.h>
 
 #include <algorithm>
@@ -135,16 +136,25 @@ class BlockHistogram {
   }
 
   void slide(const Columns& columns, std::int64_t from, std::int64_t to, Sum* sums) {
-    if (small_)
-      from = paired_ ? move<true, true>(columns, from, to, sums) : move<true, false>(columns, from, to, sums);
-    if (small_) return;
-    paired_ ? move<false, true>(columns, from, to, sums) : move<false, false>(columns, from, to, sums);
+    while (from < to) {
+      if (small_) {
+        from =
+            paired_ ? move<true, true>(columns, from, to, sums) : move<true, false>(columns, from, to, sums);
+        continue;
+      }
+      const std::int64_t until = std::min(from + kLargeColumns, to);
+      paired_ ? move<false, true>(columns, from, until, sums)
+              : move<false, false>(columns, from, until, sums);
+      small_ = all_small();
+      from = until;
+    }
   }
 
  private:
   using Lane = SumLanes<Sum>;
   using Vector = typename Lane::Vector;
-  static constexpr int kSmall = 16;  // entries of two registers
+  static constexpr int kSmall = 16;                  // entries of two registers
+  static constexpr std::int64_t kLargeColumns = 16;  // with gathers, before counts are looked through again
 
   /// What stays in registers.
   struct Lanes {
@@ -222,41 +232,52 @@ class BlockHistogram {
     }
   }
 
-  /// Windows centred at columns [from, to), or up to the one where a count has become large; returns where it ended.
+  static HWY_INLINE bool same(const std::uint16_t* a, const std::uint16_t* b, std::int64_t depth) {
+    __m128i differing = _mm_setzero_si128();
+    for (std::int64_t j = 0; j < depth; j += kBlockRows) {
+      const auto one = _mm_loadu_si128(reinterpret_cast<const __m128i*>(a + j));
+      const auto other = _mm_loadu_si128(reinterpret_cast<const __m128i*>(b + j));
+      differing = _mm_or_si128(differing, _mm_xor_si128(one, other));
+    }
+    return _mm_test_all_zeros(differing, differing);
+  }
+
+  /// Windows centred at columns [from, to), or up to the one where a count becomes large; returns where it ended.
   template <bool kSmallCounts, bool kPaired>
   HWY_NOINLINE std::int64_t move(const Columns& columns, std::int64_t from, std::int64_t to, Sum* sums) {
     Lanes lanes{sum_, Lane::load(table_.steps), Lane::load(table_.steps + kSmall / 2), _mm_setzero_si128()};
-    const __m128i large = _mm_set1_epi16(static_cast<short>(~(kSmall - 1)));
-    for (std::int64_t x = from; x < to; ++x) {
-      if (const std::uint16_t* record = columns.entering(x))
-        change<true, kSmallCounts, kPaired>(lanes, record);
-      if (const std::uint16_t* record = columns.leaving(x))
-        change<false, kSmallCounts, kPaired>(lanes, record);
-      const bool still_small = !kSmallCounts || _mm_test_all_zeros(lanes.seen, large);
-      if (HWY_UNLIKELY(!still_small)) {
-        small_ = false;
-        lanes.sum = sum_of_counts();
+    std::int64_t x = from;
+    for (; x < to; ++x) {
+      const std::uint16_t* const entering = columns.entering(x);
+      const std::uint16_t* const leaving = columns.leaving(x);
+      if (!entering || !leaving || !same(entering, leaving, columns.depth)) {
+        const Vector before = lanes.sum;
+        if (entering) change<true, kSmallCounts, kPaired>(lanes, entering);
+        if (leaving) change<false, kSmallCounts, kPaired>(lanes, leaving);
+        if (kSmallCounts && HWY_UNLIKELY(!_mm_test_all_zeros(lanes.seen, large()))) {
+          // Steps of large counts were not to be had: back to the column before.
+          if (leaving) change<true, true, kPaired>(lanes, leaving);
+          if (entering) change<false, true, kPaired>(lanes, entering);
+          lanes.sum = before;
+          small_ = false;
+          break;
+        }
       }
       if (sums) Lane::store(sums + (x - columns.origin) * kBlockRows, lanes.sum);
-      if (!still_small) {
-        to = x + 1;
-        break;
-      }
     }
     sum_ = lanes.sum;
-    return to;
+    return x;
   }
 
+  bool all_small() const {
+    __m512i seen = _mm512_setzero_si512();
+    for (const auto* at = &counts_[0][0]; at < &counts_[0][0] + ops::kEntropyBins * kBlockRows; at += 32)
+      seen = _mm512_or_si512(seen, _mm512_load_si512(at));
+    return _mm512_test_epi16_mask(seen, _mm512_set1_epi16(static_cast<short>(~(kSmall - 1)))) == 0;
+  }
+
+  static HWY_INLINE __m128i large() { return _mm_set1_epi16(static_cast<short>(~(kSmall - 1))); }
   static HWY_INLINE __m128i ones() { return _mm_set1_epi16(1); }
-
-  Vector sum_of_counts() const {
-    Vector sum = Lane::zero();
-    for (const auto& counts : counts_) {
-      const Vector index = Lane::index(_mm_load_si128(reinterpret_cast<const __m128i*>(counts)));
-      sum = Lane::add(sum, Lane::gather(table_.sums, index));
-    }
-    return sum;
-  }
 
   alignas(64) std::uint16_t counts_[ops::kEntropyBins][kBlockRows];
   __mmask8 masks_[ops::kEntropyLargestWindow + kBlockRows];

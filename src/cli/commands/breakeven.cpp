@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "cli/decide/subject.h"
@@ -98,18 +99,21 @@ std::vector<double> coarse_first(double from, double to) {
   return order;
 }
 
-/// The largest size whose call the CPU finishes within so many seconds, by the model.
-double reach(const model::Model& model, const model::Sizes& sizes, double seconds) {
+/// The largest size whose call the CPU finishes within so many seconds, by the model, on so many bytes.
+double reach(const model::Model& model, const model::Sizes& sizes, double seconds, double bytes) {
   double last = sizes.from;
   for (double n = sizes.from; n <= sizes.to; n *= 2) {
     const auto call = model::call_of(sizes.op, model::shape_at(sizes, n), sizes.precision);
     if (!call.ok()) continue;
     const Prediction cpu = model.cpu(*call);
-    if (cpu.valid() && cpu.seconds > seconds) break;
+    if ((cpu.valid() && cpu.seconds > seconds) || call->working_set() > bytes) break;
     last = n;
   }
   return last;
 }
+
+/// Larger operands take longer to make than to measure.
+constexpr double kMeasuredBytes = 1e9;
 
 /// Around where the model sees the boundary, then over the whole range: a budget that ends early has seen the boundary.
 Result<std::vector<double>> first_sizes(const Asked& asked, const model::Model& model, double to) {
@@ -136,7 +140,7 @@ Status sweep(const Asked& asked, Stock& stock, const Target& target, const Budge
     return Want{asked.op, *shape};
   };
   FULCRUM_TRY(const model::Model before, model_of(stock, &target));
-  const double to = reach(before, asked.sizes, budget.call_seconds());
+  const double to = reach(before, asked.sizes, budget.call_seconds(), kMeasuredBytes);
   FULCRUM_TRY(const std::vector<double> sizes, first_sizes(asked, before, to));
   std::vector<Want> wants;
   for (const double n : sizes) {
@@ -173,7 +177,8 @@ Status decide(Asked asked, const std::vector<Target>& targets, const Options& op
   for (const Target& target : targets) {
     if (!options.has("to")) {
       FULCRUM_TRY(const model::Model before, model_of(stock, &target));
-      asked.sizes.to = std::max(2 * asked.sizes.from, reach(before, asked.sizes, kLongestCall));
+      asked.sizes.to = std::max(2 * asked.sizes.from, reach(before, asked.sizes, kLongestCall,
+                                                            std::numeric_limits<double>::infinity()));
     }
     FULCRUM_CHECK(sweep(asked, stock, target, budget));
     FULCRUM_TRY(const model::Model model, model_of(stock, &target));

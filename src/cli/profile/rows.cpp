@@ -140,10 +140,13 @@ class Attribution {
 
   std::vector<CodeRow> rows() {
     for (std::size_t i = 0; i < profile_.samples.size(); ++i) {
-      if (weights_[i] > 0) add(profile_.samples[i], weights_[i]);
+      // Threads beside the one that carries the time line have no seconds of their own, and show how many compute.
+      if (weights_[i] > 0 || !profile_.samples[i].blocked) add(profile_.samples[i], weights_[i]);
     }
     std::vector<CodeRow> rows;
-    for (auto& [key, sums] : sums_) finish(sums, rows);
+    for (auto& [key, sums] : sums_) {
+      if (sums.on_cpu + sums.waiting > 0) finish(sums, rows);
+    }
     std::sort(rows.begin(), rows.end(), [](const CodeRow& a, const CodeRow& b) {
       return a.share.value != b.share.value ? a.share.value > b.share.value : a.name < b.name;
     });

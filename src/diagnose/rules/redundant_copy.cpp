@@ -69,7 +69,7 @@ Looked look(const Facts& facts) {
       repeats.hashed ? "their contents are equal; needed only if a kernel changes them on the device"
                      : "the host had no time to write them anew between two of them; needed if it or a "
                        "kernel changes part of "
-                       "them (--hash-copies compares)");
+                       "them (--hash compares)");
   finding.next_step = "upload it once before the loop, and again only when it changes";
   finding.verify = verify_by_difference();
   finding.ops = some(repeats.ops);

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cosine_similarity: products of a block of rows with a group of queries go straight to the output, norms of rows
-// being taken in the first queries' pass; then a pass over the block, still in the L1 cache, makes them scores.
+// being taken in the first queries' pass; then a pass over the block, still in the L1 cache, makes them scores. A single
+// query reads rows that are not in its core's cache at several places at once.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/kernels/cosine_similarity.cpp"
 #include <hwy/foreach_target.h>
@@ -11,6 +12,7 @@
 
 #include "backends/simd/cosine-inl.h"
 #include "backends/simd/isa.h"
+#include "backends/simd/streaming-inl.h"
 #include "backends/table.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -40,7 +42,7 @@ void score_block(const fulcrum_args& a, std::int64_t first, std::int64_t last, c
                                  .stride = static_cast<std::size_t>(a.dim[kN]),
                                  .squares = wants_squares ? squares : nullptr,
                                  .next_rows = static_cast<std::size_t>(a.dim[kN] - row - rows),
-                                 .far = a.dim[kN] * a.dim[kD] * std::int64_t{sizeof(float)} > kFarBytes};
+                                 .far = false};
   products.run();
   if (wants_squares) take_roots(squares, count);
   for (std::int64_t query = first; query < last; ++query) {
@@ -56,10 +58,51 @@ void score_block(const fulcrum_args& a, std::int64_t first, std::int64_t last, c
   }
 }
 
+/// Rows of more bytes lie beyond a core's own cache.
+constexpr std::int64_t kApartBytes = std::int64_t{1} << 20;
+
+/// One query against rows from afar: whole pieces of [begin, end) at kPlaces places at once, each a stream of its own
+/// to the prefetchers. One stream is as fast where pages are huge, and takes half as long again where they are small.
+/// Returns the first piece that is left.
+std::int64_t score_apart(const fulcrum_args& a, float query_square, std::int64_t begin, std::int64_t end) {
+  const std::int64_t length = (std::min(end, a.dim[kN] / ops::kCosineRows) - begin) / kPlaces;
+  if (length <= 0) return begin;
+  const auto n = static_cast<std::size_t>(a.dim[kD]),
+             apart = static_cast<std::size_t>(length * ops::kCosineRows);
+  const auto* inverse = a.in<float>(kInverseNorm);
+  const bool wants_squares = !inverse && a.scalar[0].i == 0;
+  const auto* q = a.in<float>(kQuery);
+  const auto multiply = wants_squares ? multiply_apart<kPlaces, true> : multiply_apart<kPlaces, false>;
+  for (std::int64_t piece = begin; piece < begin + length; ++piece) {
+    HWY_ALIGN float squares[kPlaces][ops::kCosineRows];
+    const std::int64_t first = piece * ops::kCosineRows;
+    const float* t = a.in<float>(kRows) + first * a.dim[kD];
+    float* out = a.out<float>(kOut) + first;
+    for (std::int64_t row = 0; row < ops::kCosineRows; ++row)
+      multiply(t + row * a.dim[kD], apart * n, q, n, out + row, apart, &squares[0][row], ops::kCosineRows);
+    for (std::size_t place = 0; place < kPlaces; ++place) {
+      if (wants_squares) take_roots(squares[place], ops::kCosineRows);
+      Scores{.query = q,
+             .query_square = query_square,
+             .rows = t + place * apart * n,
+             .n = n,
+             .norms = wants_squares ? squares[place] : nullptr,
+             .inverse = inverse ? inverse + first + place * apart : nullptr,
+             .values = out + place * apart,
+             .count = ops::kCosineRows}
+          .finish();
+    }
+  }
+  return begin + length * static_cast<std::int64_t>(kPlaces);
+}
+
 /// Pieces [begin, end): queries in groups of kCosineQueries, and for each group rows in groups of kCosineRows.
 void score_pieces(const fulcrum_args& a, std::int64_t begin, std::int64_t end) {
   const std::int64_t across = (a.dim[kN] + ops::kCosineRows - 1) / ops::kCosineRows;
   float query_squares[ops::kCosineQueries];
+  if (a.dim[kQ] == 1 && a.dim[kN] * a.dim[kD] * std::int64_t{sizeof(float)} > kApartBytes) {
+    begin = score_apart(a, square_of(a.in<float>(kQuery), static_cast<std::size_t>(a.dim[kD])), begin, end);
+  }
   for (std::int64_t piece = begin; piece < end; ++piece) {
     const std::int64_t first = piece / across * ops::kCosineQueries;
     const std::int64_t last = std::min(a.dim[kQ], first + ops::kCosineQueries);

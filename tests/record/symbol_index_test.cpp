@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Symbol tables made by hand: which of several names an address gets, and tables that lie.
+#include "record/symbol_index.h"
+
+#include <elf.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace fulcrum::record {
+namespace {
+
+struct Entry {
+  const char* name;
+  std::uint64_t begin, size;
+  unsigned char binding = STB_GLOBAL, type = STT_FUNC;
+};
+
+/// A file in memory: header, one table, its names, three section headers.
+class File {
+ public:
+  explicit File(const std::vector<Entry>& entries, std::uint64_t claimed_entries = 0) {
+    std::string names(1, '\0');
+    std::vector<Elf64_Sym> symbols(1);
+    for (const Entry& entry : entries) {
+      Elf64_Sym symbol{};
+      symbol.st_name = static_cast<Elf64_Word>(names.size());
+      symbol.st_info = static_cast<unsigned char>(ELF64_ST_INFO(entry.binding, entry.type));
+      symbol.st_shndx = 1;
+      symbol.st_value = entry.begin;
+      symbol.st_size = entry.size;
+      symbols.push_back(symbol);
+      names += entry.name;
+      names += '\0';
+    }
+    const std::uint64_t symbol_bytes = symbols.size() * sizeof(Elf64_Sym);
+    Elf64_Ehdr header{};
+    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+    header.e_ident[EI_CLASS] = ELFCLASS64;
+    header.e_shentsize = sizeof(Elf64_Shdr);
+    header.e_shnum = 3;
+    header.e_shoff = sizeof(header) + symbol_bytes + names.size();
+    Elf64_Shdr table{}, strings{};
+    table.sh_type = SHT_SYMTAB;
+    table.sh_offset = sizeof(header);
+    table.sh_size = claimed_entries ? claimed_entries * sizeof(Elf64_Sym) : symbol_bytes;
+    table.sh_entsize = sizeof(Elf64_Sym);
+    table.sh_link = 2;
+    strings.sh_type = SHT_STRTAB;
+    strings.sh_offset = sizeof(header) + symbol_bytes;
+    strings.sh_size = names.size();
+    put(&header, sizeof(header));
+    put(symbols.data(), symbol_bytes);
+    put(names.data(), names.size());
+    const Elf64_Shdr none{};
+    put(&none, sizeof(none));
+    put(&table, sizeof(table));
+    put(&strings, sizeof(strings));
+  }
+  ~File() { ::close(descriptor_); }
+  int descriptor() const { return descriptor_; }
+
+ private:
+  void put(const void* bytes, std::size_t count) {
+    ASSERT_EQ(::write(descriptor_, bytes, count), static_cast<ssize_t>(count));
+  }
+  int descriptor_ = ::memfd_create("elf", MFD_CLOEXEC);
+};
+
+std::string name_at(const SymbolIndex& index, std::uint64_t address) {
+  const auto symbol = index.find(address);
+  return symbol ? index.name(*symbol) : "";
+}
+
+TEST(SymbolIndex, AnAddressHasTheNameOfTheFunctionAroundIt) {
+  const File file({{"second", 0x2000, 0x80}, {"first", 0x1000, 0x40}});
+  const SymbolIndex index = SymbolIndex::read(file.descriptor());
+  EXPECT_EQ(name_at(index, 0x1000), "first");
+  EXPECT_EQ(name_at(index, 0x103f), "first");
+  EXPECT_EQ(name_at(index, 0x1040), "") << "past its end";
+  EXPECT_EQ(name_at(index, 0x207f), "second");
+  EXPECT_EQ(name_at(index, 0xfff), "");
+  EXPECT_EQ(index.table_entries(), 3u);
+}
+
+TEST(SymbolIndex, OfSeveralNamesAtOneAddressTheGlobalFunctionCounts) {
+  const File file({{"global", 0x1000, 0x40},
+                   {"label", 0x1000, 0, STB_GLOBAL, STT_NOTYPE},
+                   {"local", 0x1000, 0x40, STB_LOCAL},
+                   {"weak", 0x1000, 0x40, STB_WEAK},
+                   {"table", 0x1000, 0x40, STB_GLOBAL, STT_OBJECT}});
+  const SymbolIndex index = SymbolIndex::read(file.descriptor());
+  EXPECT_EQ(name_at(index, 0x1010), "global");
+}
+
+TEST(SymbolIndex, BehindASymbolInsideAnotherTheOuterOneGoesOn) {
+  const File file({{"outer", 0x1000, 0x100}, {"inner", 0x1020, 0x10}});
+  const SymbolIndex index = SymbolIndex::read(file.descriptor());
+  EXPECT_EQ(name_at(index, 0x1028), "inner");
+  EXPECT_EQ(name_at(index, 0x1030), "outer");
+}
+
+TEST(SymbolIndex, ASymbolWithoutSizeReachesToTheNextOne) {
+  const File file({{"start", 0x1000, 0}, {"next", 0x1100, 0x10}});
+  const SymbolIndex index = SymbolIndex::read(file.descriptor());
+  EXPECT_EQ(name_at(index, 0x10ff), "start");
+  EXPECT_EQ(name_at(index, 0x1110), "");
+}
+
+TEST(SymbolIndex, ATableThatPromisesMoreThanTheFileHoldsGivesWhatIsThere) {
+  for (const std::uint64_t claimed : {std::uint64_t{4000}, std::uint64_t{1} << 40}) {
+    const File file({{"first", 0x1000, 0x40}}, claimed);
+    const SymbolIndex index = SymbolIndex::read(file.descriptor());
+    EXPECT_LE(index.table_entries(), 30u);
+  }
+  const int empty = ::memfd_create("empty", MFD_CLOEXEC);
+  EXPECT_FALSE(SymbolIndex::read(empty).find(0x1000).has_value());
+  ::close(empty);
+}
+
+}  // namespace
+}  // namespace fulcrum::record
