@@ -3,7 +3,9 @@
 //
 // What one pass gains over one op after the other: chains of four element-wise ops, fused and op by op, interleaved. Op
 // by op each op is the suite's own SIMD kernel where the suite has it, in the variant that is fastest at this size, and
-// writes a buffer of its own; beside it stands the same with all ops but the first in place. One and all threads.
+// writes a buffer of its own; beside it stands the same with all ops but the first in place. One and all threads. Beside
+// each ratio stands what allows it: the ratio of the bytes that must move, and the ratio that a pass would reach which
+// moves its bytes as fast as the suite's relu moves its own, or computes as fast as it does in cache.
 //   expression_check [N [SECONDS [PROGRAM]]]
 #include <fmt/format.h>
 #include <fulcrum/machine.h>
@@ -69,7 +71,7 @@ Step step_of(const ops::TapeStep& from, std::int64_t n, std::span<Floats> leaves
 
 double seconds_of(backends::Call& call) {
   double best = 1e9;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 6; ++i) {
     const auto begin = std::chrono::steady_clock::now();
     if (call.run().code != FULCRUM_OK) std::abort();
     best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
@@ -105,6 +107,16 @@ measure::Subject subject(std::string name, std::vector<backends::Call>& calls) {
                           }};
 }
 
+/// Floats that a step reads, results of steps before and leaves.
+int reads_of(const ops::TapeStep& step) { return step.a == ops::kTapeConst ? 1 : 2; }
+
+/// What a pass over `n` floats of a chain can hope for.
+struct Bound {
+  double bytes = 0, op_by_op_bytes = 0;
+  double memory_seconds = 0, compute_seconds = 0;
+  double seconds() const { return std::max(memory_seconds, compute_seconds); }
+};
+
 struct Chain {
   const char* name;
   ops::Program program;
@@ -132,6 +144,7 @@ class Check {
     std::vector<backends::Call> fused;
     FULCRUM_TRY(backends::Call one, fastest("expression", backend, args, fused_name));
     fused.push_back(std::move(one));
+    FULCRUM_TRY(const Bound bound, bound_of(tape, args, backend));
     for (const bool in_place : {false, true}) {
       std::string names;
       std::vector<backends::Call> calls;
@@ -141,10 +154,11 @@ class Check {
       FULCRUM_TRY(const Comparison compared,
                   measure::compare(subject("fused", fused), subject("op by op", calls), config));
       const std::string how = in_place ? "in place" : "own buffers";
-      fmt::print("{:<12} {:<8} {:<12} {:>9} {:>9}   {:.2f} x [{:.2f}, {:.2f}]\n", chain.name, backend, how,
-                 human_seconds(stats::median(compared.seconds_a)),
+      const double best = stats::median(compared.seconds_b) / bound.seconds();
+      fmt::print("{:<12} {:<8} {:<12} {:>9} {:>9}   {:.2f} x [{:.2f}, {:.2f}] {:>8.2f} {:>8.2f} {:>6.0f} %\n",
+                 chain.name, backend, how, human_seconds(stats::median(compared.seconds_a)),
                  human_seconds(stats::median(compared.seconds_b)), compared.speedup, compared.ci_low,
-                 compared.ci_high);
+                 compared.ci_high, bound.op_by_op_bytes / bound.bytes, best, 100 * compared.speedup / best);
       std::fflush(stdout);
       rows.push_back({{"program", chain.name},
                       {"backend", backend},
@@ -156,6 +170,10 @@ class Check {
                       {"low", compared.ci_low},
                       {"high", compared.ci_high},
                       {"rounds", compared.rounds},
+                      {"bytes_ratio", bound.op_by_op_bytes / bound.bytes},
+                      {"memory_seconds", bound.memory_seconds},
+                      {"compute_seconds", bound.compute_seconds},
+                      {"bound_ratio", best},
                       {"fused_seconds", stats::median(compared.seconds_a)},
                       {"op_by_op_seconds", stats::median(compared.seconds_b)}});
     }
@@ -163,6 +181,35 @@ class Check {
   }
 
  private:
+  /// `args`: of the whole pass.
+  Result<Bound> bound_of(const Tape& tape, Args args, const char* backend) {
+    Bound bound;
+    const double bytes = 4.0 * static_cast<double>(n_);
+    bound.bytes = bytes * (tape.leaves + 1);
+    for (int i = 1; i < tape.length; ++i) bound.op_by_op_bytes += bytes * (reads_of(tape.step[i]) + 1);
+    Args copy{};
+    copy.dim[0] = n_;
+    copy.ptr[0] = buffers_[0].data();
+    copy.ptr[1] = buffers_[4].data();
+    std::string ignored;
+    FULCRUM_TRY(backends::Call relu, fastest("relu", backend, copy, ignored));
+    bound.memory_seconds = seconds_of(relu) * bound.bytes / (2 * bytes);
+    constexpr std::int64_t kInCache = 4096, kTimes = 256;
+    args.dim[0] = kInCache;
+    FULCRUM_TRY(const backends::Kernel kernel, backends::kernel("expression", "simd", "default"));
+    FULCRUM_TRY(backends::Call pass, backends::Call::make(kernel, args));
+    double least = 1e9;
+    for (int round = 0; round < 16; ++round) {
+      const auto begin = std::chrono::steady_clock::now();
+      if (pass.run(kTimes).code != FULCRUM_OK) std::abort();
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+      least = std::min(least, took.count() / kTimes);
+    }
+    const int threads = std::string_view(backend) == "simd" ? 1 : backends::usable_threads();
+    bound.compute_seconds = least * static_cast<double>(n_) / kInCache / threads;
+    return bound;
+  }
+
   Status op_by_op(const Tape& tape, const char* backend, bool in_place, std::vector<backends::Call>& calls,
                   std::string& names) {
     float* from = buffers_[0].data();
@@ -199,8 +246,8 @@ int main(int argc, char** argv) {
                    {"date", utc_now()},
                    {"rows", Json::array()}};
   Check check(n, seconds);
-  fmt::print("{:<12} {:<8} {:<12} {:>9} {:>9}   op by op / fused [95 %]\n", "program", "backend",
-             "intermediate", "fused", "op by op");
+  fmt::print("{:<12} {:<8} {:<12} {:>9} {:>9}   {:<21} {:>8} {:>8} {:>8}\n", "program", "backend",
+             "intermediate", "fused", "op by op", "op by op / fused", "bytes", "bound", "reached");
   constexpr Chain kChains[] = {{"unary4", ops::Program::unary4},
                                {"activation4", ops::Program::activation4},
                                {"chain4", ops::Program::chain4}};

@@ -35,6 +35,16 @@ def sign_interval(values):
     return ordered[best], ordered[count - 1 - best], coverage
 
 
+def against(rows, bare, key):
+    """The median of the ratios of pairs, with its interval."""
+    times = [row[key] for row in rows]
+    ratios = [t / row[key] for t, row in zip(times, bare)]
+    low, high, coverage = sign_interval(ratios)
+    return {"us": round(median(times), 4), "ratio": round(median(ratios), 4), "rounds": len(ratios),
+            "low": round(low, 4), "high": round(high, 4), "coverage": round(coverage, 4),
+            "ratio_of_medians": round(median(times) / median([row[key] for row in bare]), 4), "times_us": times}
+
+
 class Server:
     """serve.py in a process of its own."""
 
@@ -62,7 +72,6 @@ class Bench:
         self.o = o
         self.begin = time.monotonic()
         self.server = None
-        self.mlp = [sys.executable, os.path.join(HERE, "torch", "mlp.py"), "--steps", str(o.steps)]
         self.loop = [os.path.join(o.programs, "launch_loop"), str(o.launches)]
 
     def seconds(self):
@@ -123,24 +132,20 @@ class Bench:
     def in_turns(self, name, run, modes, rounds, until_seconds):
         """Ratios of every mode to the bare run of the same round. The order turns round from one to the next; from the
         fourth on, a round is only begun while there is time."""
-        times = {mode: [] for mode in modes}
-        walls = {mode: [] for mode in modes}
+        rows = {mode: [] for mode in modes}
         for number in range(rounds):
             if number > 2 and self.seconds() > until_seconds:
                 break
             for mode in modes if number % 2 == 0 else reversed(modes):
-                row = run(mode, f"{name}.{mode.replace(':', '.')}")
-                times[mode].append(row["us"])
-                walls[mode].append(row["wall"])
+                rows[mode].append(run(mode, f"{name}.{mode.replace(':', '.')}"))
         out = {}
         for mode in modes:
-            ratios = [t / b for t, b in zip(times[mode], times["bare"])]
-            low, high, coverage = sign_interval(ratios)
-            out[mode] = {"us": round(median(times[mode]), 4), "ratio": round(median(ratios), 4), "rounds": len(ratios),
-                         "low": round(low, 4), "high": round(high, 4), "coverage": round(coverage, 4),
-                         "best_ratio": round(min(times[mode]) / min(times["bare"]), 4),
-                         "wall_added_seconds": round(median([w - b for w, b in zip(walls[mode], walls["bare"])]), 3),
-                         "times_us": times[mode], "wall_seconds": [round(w, 3) for w in walls[mode]]}
+            out[mode] = {**against(rows[mode], rows["bare"], "us"),
+                         "wall_added_seconds": round(median([r["wall"] - b["wall"] for r, b in
+                                                             zip(rows[mode], rows["bare"])]), 3),
+                         "wall_seconds": [round(r["wall"], 3) for r in rows[mode]]}
+            if "median_us" in rows[mode][0]:
+                out[mode]["median_block"] = against(rows[mode], rows["bare"], "median_us")
         return out
 
     def losses(self, end, seconds=1.2):
@@ -160,21 +165,27 @@ class Bench:
         return {name: {"events_us": us, "traced_us": round(traced[name], 2), "ratio": round(traced[name] / us, 5)}
                 for name, us in row.items() if name not in ("program", "wall")}
 
-    def totals(self, name, program, rounds):
+    def traced_file(self, name):
+        """The trace of the last run by that name."""
+        folder = self.file(name + ".files")
+        return max((os.path.join(folder, each) for each in os.listdir(folder)), key=os.path.getsize)
+
+    def totals(self, name, run, rounds):
         """Per-kernel totals of windowed traces against a full one of the same program."""
-        self.run(program, "full", f"{name}.full")
-        full = kernel_totals(self.file(f"{name}.full.ftrace"))
+        run("full", f"{name}.full")
+        full = kernel_totals(self.traced_file(f"{name}.full"))
         out = []
         for _ in range(rounds):
-            self.run(program, "traced", f"{name}.traced")
-            traced = self.file(f"{name}.traced.ftrace")
+            run("traced", f"{name}.traced")
+            traced = self.traced_file(f"{name}.traced")
             out.append({**totals_differ(kernel_totals(traced), full), "windows": records_in(traced, 15),
-                        "kept": kernels_in(traced)})
+                        "kept": kernels_in(traced), "of": sum(count for count, _ in full.values())})
+        print("totals", name, json.dumps(out), flush=True)
         return out
 
     def all_totals(self, rounds):
-        runs = {"launch_loop": self.totals("launch_loop", self.loop, rounds),
-                "mlp": self.totals("mlp", self.mlp, 1)}
+        runs = {"launch_loop": self.totals("launch_loop", lambda *a: self.run_injected(self.loop, *a), rounds),
+                "mlp": self.totals("mlp", self.run_served, rounds)}
         worst = max((run for rows in runs.values() for run in rows), key=lambda run: abs(run["worst"]))
         return {"worst": abs(worst["worst"]), "kernel": worst["kernel"], "runs": runs}
 
@@ -251,13 +262,16 @@ def totals_differ(windowed, full):
 
 
 def report(key, part):
-    if key in ("launch_loop", "mlp"):
-        for mode, row in part.items():
-            print(f"{key:12} {mode:22} {row['us']:9.2f} us {100 * (row['ratio'] - 1):+6.1f} % "
-                  f"[{100 * (row['low'] - 1):+.1f}, {100 * (row['high'] - 1):+.1f}] best {100 * (row['best_ratio'] - 1):+.1f} % "
-                  f"{row['rounds']} rounds, {row['wall_added_seconds']:+.2f} s", flush=True)
-    else:
+    if key not in ("launch_loop", "mlp"):
         print(key, json.dumps(part), flush=True)
+        return
+    for mode, row in part.items():
+        for what, shown in ((mode, row), (mode + ", median block", row.get("median_block"))):
+            if shown:
+                print(f"{key:12} {what:28} {shown['us']:9.2f} us {100 * (shown['ratio'] - 1):+6.1f} % "
+                      f"[{100 * (shown['low'] - 1):+.1f}, {100 * (shown['high'] - 1):+.1f}] of medians "
+                      f"{100 * (shown['ratio_of_medians'] - 1):+.1f} %, {shown['rounds']} rounds, "
+                      f"{row['wall_added_seconds']:+.2f} s", flush=True)
 
 
 def main():
@@ -303,7 +317,7 @@ def main():
     part("launch_loop", lambda: bench.in_turns("launch_loop", lambda *a: bench.run_injected(bench.loop, *a), modes,
                                                  o.rounds, 0.7 * o.limit))
     part("totals", lambda: bench.all_totals(o.total_rounds))
-    part("bytes", lambda: {name: os.path.getsize(bench.file(name)) for name in ("mlp.traced.ftrace", "mlp.full.ftrace")})
+    part("bytes", lambda: {name: os.path.getsize(bench.traced_file(name)) for name in ("mlp.traced", "mlp.full")})
     part("losses", lambda: {end: bench.losses(end) for end in ("return", "_exit", "term", "kill")})
     part("durations", bench.durations)
     for failure in document["failures"]:

@@ -130,8 +130,11 @@ class Parser {
     if (slot.choices) {
       const Names known = slot.choices();
       if (std::find(known.begin(), known.end(), argument) == known.end()) {
+        const bool is_size =
+            argument.find('=') != std::string::npos &&
+            std::ranges::any_of(command_.options, [](const Option& o) { return o.name == "shape"; });
         return Error{Code::usage, fmt::format("unknown {} '{}'", slot.what, argument),
-                     suggestion(argument, known)};
+                     is_size ? "sizes are given as --shape " + argument : suggestion(argument, known)};
       }
     }
     options_.positionals_.push_back(argument);

@@ -63,6 +63,7 @@ void add_together(const Facts& facts, Diagnosis& diagnosis) {
   Change all;
   double low = 0, sum_low = 0, sum_high = 0;
   for (const Finding& finding : diagnosis.findings) {
+    if (finding.id == "one_off") continue;  // a share of another whole
     all = merged(std::move(all), finding.change);
     low = std::max(low, finding.saved_low);
     sum_low += finding.saved_low;
@@ -90,7 +91,9 @@ Diagnosis diagnose(const Facts& facts) {
       if (!worth_showing(facts, finding)) continue;
       finding.id = std::string(rule.id);
       if (finding.grade != Evidence::measured) {
-        finding.saved_high = std::min(kMostSaved, (1 + kMargin) * finding.saved_high);
+        // Of what goes, or of what stays where little does.
+        finding.saved_high = std::min(
+            kMostSaved, finding.saved_high + kMargin * std::min(finding.saved_high, 1 - finding.saved_high));
       }
       finding.severity = severity_of(facts, finding);
       if (finding.verify.empty() && finding.severity != Severity::info) finding.verify = kCompare;

@@ -100,8 +100,59 @@ bool near_hashing(const Facts& facts, const Joined& joined, const Timeline::Gap&
   return false;
 }
 
+// Without its waits the host would keep up with the GPU, so that a step takes as long as the longer of the two: where
+// that is most of the idle time, what the host does after a wait, short of work of its own, would be hidden behind the
+// GPU's work, and the wait is to blame for it.
+bool runs_ahead(const Facts& facts, const Joined& joined) {
+  constexpr double kMostOfIt = 0.6;
+  double waited_ns = 0;
+  for (const auto& own : joined.calls_of_thread) {
+    for (const std::uint32_t number : own) {
+      const GpuTrace::Call& call = facts.trace.calls[number];
+      if (!is_steady(facts, call.begin_ns) || !is_wait(joined.kind[number])) continue;
+      waited_ns += double(std::min(call.end_ns, facts.timeline.end_ns) - call.begin_ns);
+    }
+  }
+  const double all = facts.timeline.seconds, busy = facts.timeline.busy_share() * all;
+  const double host = all - waited_ns * 1e-9;
+  return all - std::max(host, busy) > kMostOfIt * (all - busy);
+}
+
+// Host time after a wait that is still a framework getting to its next launch: a phase of it takes as long as many of
+// its launches.
+std::int64_t resume_limit_ns(const Facts& facts, const Joined& joined) {
+  constexpr double kManyAStep = 16, kLaunches = 25;
+  constexpr std::int64_t kShortestNs = 60'000, kLongestNs = 500'000;
+  std::vector<std::int64_t> before;
+  for (const auto& own : joined.calls_of_thread) {
+    for (const std::uint32_t call : own) {
+      if (is_launch(joined.kind[call]) && is_steady(facts, facts.trace.calls[call].begin_ns))
+        before.push_back(joined.host_ns_before(call));
+    }
+  }
+  if (double(before.size()) < kManyAStep * steps(facts)) return dispatch_limit_ns(facts);
+  const auto middle = before.begin() + std::ptrdiff_t(before.size() / 2);
+  std::nth_element(before.begin(), middle, before.end());
+  return std::clamp(std::int64_t(kLaunches * double(*middle)), kShortestNs, kLongestNs);
+}
+
+// The last wait of the host before the launch that ended a gap, of the same step; -1: none.
+std::int64_t wait_before(const Facts& facts, const Joined& joined, const Timeline::Gap& gap) {
+  const auto& begins = facts.timeline.iterations.begins_ns;
+  const auto step = std::upper_bound(begins.begin(), begins.end(), gap.begin_ns);
+  const std::int64_t since_ns = step == begins.begin() ? facts.timeline.begin_ns : *std::prev(step);
+  std::int64_t call = gap.after < joined.call_of_op.size() ? joined.call_of_op[gap.after] : -1;
+  while (call >= 0) {
+    call = joined.before(std::uint32_t(call));
+    if (call >= 0 && is_wait(joined.kind[std::size_t(call)])) return call;
+    if (call >= 0 && facts.trace.calls[std::size_t(call)].end_ns < since_ns) return -1;
+  }
+  return -1;
+}
+
 Idle owned(const Facts& facts, const Joined& joined, const Timeline::Gap& gap,
-           const std::vector<const GpuTrace::Fault*>& faults, std::int64_t limit_ns, bool prefetches) {
+           const std::vector<const GpuTrace::Fault*>& faults, std::int64_t limit_ns, bool prefetches,
+           std::int64_t resume_ns) {
   Idle idle{.gap = &gap};
   const auto length = gap.end_ns - gap.begin_ns;
   const auto moving = faults.empty() ? 0 : moved_ns(faults, gap.begin_ns, gap.end_ns);
@@ -114,9 +165,18 @@ Idle owned(const Facts& facts, const Joined& joined, const Timeline::Gap& gap,
   switch (gap.cause) {
     case GapCause::launch:
       idle.owner = is_dispatch(facts, joined, gap, limit_ns) ? Owner::launch : Owner::nobody;
+      if (resume_ns > 0 && idle.owner == Owner::launch &&
+          (idle.call = wait_before(facts, joined, gap)) >= 0) {
+        idle.owner = Owner::sync;
+      }
       break;
     case GapCause::host:
       if (near_hashing(facts, joined, gap)) break;
+      if (resume_ns > 0 && is_dispatch(facts, joined, gap, resume_ns) &&
+          (idle.call = wait_before(facts, joined, gap)) >= 0) {
+        idle.owner = Owner::sync;
+        break;
+      }
       idle.owner = blamed(facts, joined, gap, is_wait) >= 0    ? Owner::host
                    : is_dispatch(facts, joined, gap, limit_ns) ? Owner::launch
                    : length >= limit_ns                        ? Owner::host
@@ -196,11 +256,12 @@ std::vector<Idle> idle_times(const Facts& facts, const Joined& joined) {
   const std::int64_t limit_ns = dispatch_limit_ns(facts);
   const bool prefetches =
       std::find(joined.kind.begin(), joined.kind.end(), CallKind::prefetch) != joined.kind.end();
+  const std::int64_t resume_ns = runs_ahead(facts, joined) ? resume_limit_ns(facts, joined) : 0;
   std::map<int, std::vector<Idle>> by_device;
   std::map<int, std::int64_t> owned_ns;
   for (const Timeline::Gap& gap : facts.timeline.gaps) {
     if (!gap.steady || !is_steady(facts, gap.begin_ns)) continue;
-    const Idle idle = owned(facts, joined, gap, faults, limit_ns, prefetches);
+    const Idle idle = owned(facts, joined, gap, faults, limit_ns, prefetches, resume_ns);
     by_device[gap.device].push_back(idle);
     owned_ns[gap.device] += idle.owner == Owner::nobody ? 0 : idle.lost_ns;
   }

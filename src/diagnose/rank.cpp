@@ -10,6 +10,9 @@
 namespace fulcrum::diagnose {
 namespace {
 
+// What happens once is no part of a step: it comes behind all that is.
+bool is_once(const Finding& finding) { return finding.id == "one_off"; }
+
 double middle(const Finding& finding) { return (finding.saved_low + finding.saved_high) / 2; }
 
 bool has_gain(const Finding& finding) { return finding.saved_high > 0; }
@@ -39,14 +42,15 @@ Severity severity_of(const Facts& facts, const Finding& finding) {
 
 void rank(std::vector<Finding>& findings) {
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
-    return has_gain(a) != has_gain(b) ? has_gain(a) : middle(a) > middle(b);
+    if (has_gain(a) != has_gain(b)) return has_gain(a);
+    return is_once(a) != is_once(b) ? is_once(b) : middle(a) > middle(b);
   });
   // Two neighbours change places once at most, so this ends.
   for (bool moved = true; moved;) {
     moved = false;
     for (std::size_t i = 0; i + 1 < findings.size(); ++i) {
       Finding &a = findings[i], &b = findings[i + 1];
-      if (has_gain(b) && b.grade < a.grade && of_one_size(a, b)) {
+      if (has_gain(b) && !is_once(b) && b.grade < a.grade && of_one_size(a, b)) {
         std::swap(a, b);
         moved = true;
       }

@@ -36,6 +36,10 @@ constexpr Bound kBounds[] = {
     {"small_grid", "kernels that leave SMs idle"},
     {"tail", "kernels that leave SMs idle"},
     {"throttle", "the GPU's clock"},
+    {"one_off", "what it does once, at its start"},
+    {"low_occupancy", "its kernels' latencies"},
+    {"spill", "its kernels' local memory"},
+    {"tensor_unused", "its matrix products"},
 };
 
 std::string_view words(GapCause cause) {
@@ -87,11 +91,15 @@ const Timeline::Device* busiest(const Timeline& timeline) {
 std::string top_kernels(const Facts& facts, std::size_t most) {
   std::string text;
   const std::vector<Group> all = groups(facts, [](const Timeline::Kernel&) { return true; });
-  for (std::size_t i = 0; i < std::min(most, all.size()) && all[i].share >= kLeastShare; ++i) {
+  // Kernels side by side take more than all of the time; then shares are of what kernels take together.
+  double sum = 0;
+  for (const Group& group : all) sum += group.share;
+  const double whole = std::max(1.0, sum);
+  for (std::size_t i = 0; i < std::min(most, all.size()) && all[i].share / whole >= kLeastShare; ++i) {
     const Timeline::Kernel& kernel = all[i].first();
     std::string name = all[i].name;
     if (name.size() > kLongestInVerdict) name = name.substr(0, kLongestInVerdict - 3) + "...";
-    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", name, percent(all[i].share));
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", name, percent(all[i].share / whole));
     const double memory = kernel.dram_share, tensor = kernel.tensor_share;
     if (memory >= 0 && memory >= tensor)
       text += fmt::format(" (at {} of the memory's peak)", percent(memory));
@@ -106,7 +114,10 @@ std::string_view bound_by(const Facts& facts, const Diagnosis& diagnosis) {
       if (bound.rule == diagnosis.findings.front().id) return bound.by;
     }
   }
-  return facts.timeline.busy_share() >= kBusyEnough ? "its kernels" : "";
+  if (facts.timeline.busy_share() < kBusyEnough) return "";
+  const Timeline::Device* device = busiest(facts.timeline);
+  return device->exposed_copy_seconds + device->copy_seconds > 2 * device->kernel_seconds ? "its copies"
+                                                                                          : "its kernels";
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 // The life of a decision: seen before, clear by the grid, or priced. Nothing here locks, allocates or builds a string.
 #include "executor/op_table.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "executor/candidates.h"
@@ -12,13 +14,38 @@
 namespace fulcrum::executor {
 namespace {
 
-std::uint64_t bits_of(double value) { return std::bit_cast<std::uint64_t>(value); }
+std::uint64_t bytes_of(double bytes) { return static_cast<std::uint64_t>(static_cast<std::int64_t>(bytes)); }
+
+/// Odd numbers without a pattern: splitmix64.
+constexpr auto kFactors = [] {
+  std::array<std::uint64_t, 2 * FULCRUM_SLOTS + 4> factors{};
+  std::uint64_t state = 0x9e3779b97f4a7c15;
+  for (std::uint64_t& factor : factors) {
+    std::uint64_t z = state += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    factor = (z ^ z >> 31) | 1;
+  }
+  return factors;
+}();
+
+/// 2^log2 * e^ln within 2e-4, for times that are known to a few percent: exp() alone would be a third of a decision.
+float power_of_two(float log2, float ln) {
+  const float at = std::clamp(log2 + 1.442695F * ln, -126.0F, 126.0F);
+  const int whole = static_cast<int>(at + 127) - 127;  // floor() is a call where the processor is not known
+  const float part = at - static_cast<float>(whole);
+  const float fraction = 1 + part * (0.695556F + part * (0.226173F + part * 0.078270F));
+  return fraction * std::bit_cast<float>((whole + 127) << 23);
+}
 
 bool near(double a, double b) { return std::abs(a - b) <= 0.05 * b; }
 
 // With so many timed calls behind it, a correction is worth more than the table's own doubt.
 constexpr std::int64_t kEnoughSamples = 8;
 constexpr float kLeastSigma = 0.02F;
+// Threads wait for the slowest of them. Where another program has its core, a fork takes some 15 us whatever the call
+// does; at one call in three hundred that is this much a call, and no reason to fork for less.
+constexpr double kForkRisk = 0.05e-6;
 
 }  // namespace
 
@@ -80,7 +107,8 @@ void MeasuredOpTable::hold_to_threads(Mask wanted, Estimates& out) const {
     double least = 0.8 * alone / candidate.threads;
     // Libraries may fork or not, as they see fit; our own threads always do.
     if (candidate.kernel.backend().name() == "threads") least += 0.9 * costs_->fork_of(candidate.threads);
-    out.log_seconds[c] = std::max(out.log_seconds[c], static_cast<float>(std::log(least)));
+    const double run = std::exp(static_cast<double>(out.log_seconds[c]));
+    out.log_seconds[c] = static_cast<float>(std::log(std::max(run, least) + kForkRisk));
   }
 }
 
@@ -105,15 +133,22 @@ void MeasuredOpTable::price(const Features& f, const Traffic& traffic, Mask want
 
 std::uint64_t MeasuredOpTable::key_of(const Args& args, const Traffic& traffic, Mask allowed) const {
   std::uint64_t hash = std::uint64_t{epoch_.load(std::memory_order_acquire)} << 32 | allowed;
-  for (int i = 0; i < map_.dims(); ++i) hash = mix(hash, static_cast<std::uint64_t>(args.dim[i]));
-  for (int i = 0; i < map_.scalars(); ++i) hash = mix(hash, static_cast<std::uint64_t>(args.scalar[i].i));
+  // A sum of products, each with a factor of its own, and one mix: the products do not wait for each other.
+  std::uint64_t sum = 0;
+  for (int i = 0; i < map_.dims(); ++i)
+    sum += static_cast<std::uint64_t>(args.dim[i]) * kFactors[static_cast<std::size_t>(i)];
+  for (int i = 0; i < map_.scalars(); ++i)
+    sum +=
+        static_cast<std::uint64_t>(args.scalar[i].i) * kFactors[static_cast<std::size_t>(FULCRUM_SLOTS + i)];
   if (device_) {
-    hash = mix(hash, bits_of(traffic.in_bytes));
-    hash = mix(hash, bits_of(traffic.out_bytes));
-    hash = mix(hash, bits_of(traffic.home_bytes));
-    hash = mix(hash, std::uint64_t{traffic.in_copies} << 24 | std::uint64_t{traffic.out_copies} << 16 |
-                         std::uint64_t{traffic.home_copies} << 8 | std::uint64_t{traffic.pinned});
+    const std::uint64_t* factor = kFactors.data() + std::ptrdiff_t{2} * FULCRUM_SLOTS;
+    sum += bytes_of(traffic.in_bytes) * factor[0] + bytes_of(traffic.out_bytes) * factor[1] +
+           bytes_of(traffic.home_bytes) * factor[2];
+    sum += (std::uint64_t{traffic.in_copies} << 24 | std::uint64_t{traffic.out_copies} << 16 |
+            std::uint64_t{traffic.home_copies} << 8 | std::uint64_t{traffic.pinned}) *
+           factor[3];
   }
+  hash = mix(hash, sum);
   if (plan_reads_) hash = mix(hash, std::uint64_t{traffic.kept} & plan_reads_);
   if (traffic.throughput) hash = mix(hash, 1);
   hash = mix(hash, hash >> 29);
@@ -155,8 +190,8 @@ bool MeasuredOpTable::choose_by_grid(const Args& args, const Work& work, const T
   const float best = learned(cell->best), other = learned(cell->runner_up);
   constexpr float kToLn = 0.693147F / 256;
   if (static_cast<float>(cell->margin) * kToLn + other - best < 0.05F) return false;
-  choice.seconds = std::exp(static_cast<float>(cell->seconds) * kToLn + best);
-  choice.runner_seconds = std::exp(static_cast<float>(cell->runner_seconds) * kToLn + other);
+  choice.seconds = power_of_two(static_cast<float>(cell->seconds) / 256, best);
+  choice.runner_seconds = power_of_two(static_cast<float>(cell->runner_seconds) / 256, other);
   return true;
 }
 

@@ -49,6 +49,11 @@ Turns turns_of(const Probe& probe) {
   return {probe.costs, probe.turns, std::max<std::size_t>(1, probe.isas.size())};
 }
 
+Quantity value_of(const Probe& probe) {
+  if (probe.is_usual) return usual_cost(turns_of(probe));
+  return probe.is_rate ? best_rate(probe.costs) : best_cost(probe.costs);
+}
+
 void take_turn(Probe& probe, std::size_t round, double until) {
   IsaGuard::use(probe.isas.empty() ? "" : probe.isas[round % probe.isas.size()]);
   const Pins pins(probe.threads);
@@ -131,7 +136,7 @@ Status measure_cpu(const ProbeConfig& config, double deadline, Machine& machine)
   FULCRUM_CHECK(run_rounds(set, config, now + kShareOfRounds * (deadline - now)));
   FULCRUM_CHECK(look_again(set, config, deadline));
   for (const Probe& probe : set.probes) {
-    probe.store(probe.is_rate ? best_rate_of_turns(turns_of(probe)) : best_cost_of_turns(turns_of(probe)));
+    probe.store(value_of(probe));
     // Where instruction sets take turns, two groups say nothing about the machine.
     if (const auto groups = probe.isas.size() > 1 ? std::nullopt : two_groups(probe.costs)) {
       machine.notes.push_back(note_of(probe.what, *groups));

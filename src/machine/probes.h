@@ -20,6 +20,7 @@ struct Probe {
   std::function<void(std::int64_t repeats)> run;  // does its work so many times
   double work = 0;                                // of one repeat: bytes, flops, loads, joins
   bool is_rate = true;                            // ceiling = work per second; else seconds per unit of work
+  bool is_usual = false;                          // of the usual turn instead of the best windows of all
   std::function<void(const Quantity&)> store;
   double window_seconds =
       2e-3;                  // short enough to slip between neighbours, whose time slices are some ms long

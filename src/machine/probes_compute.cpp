@@ -63,6 +63,7 @@ Status add_fork_join_probe(const ProbeTarget& target, ProbeSet& set) {
           },
       .work = 1,
       .is_rate = false,
+      .is_usual = true,
       .store = [&cpu = target.cpu](const Quantity& seconds) { cpu.fork_join_seconds = seconds; },
       .window_seconds = 2.5e-4,  // still a thousand of them
   });

@@ -17,7 +17,7 @@ namespace fulcrum::machine {
 namespace {
 
 constexpr std::int64_t kNodeBytes = ops::kProbeNode * 8;
-// Which sets of a cache a cycle falls on is luck of its pages, and pages stay for the run: windows take turns in places.
+// Which sets of a cache a cycle falls on is luck of its pages, which stay for the run: windows take turns in places.
 constexpr int kPlaces = 4;
 
 /// Every node once, in order, which is fast. On a machine with busy neighbours a random walk through a cold cache

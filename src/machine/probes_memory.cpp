@@ -152,7 +152,7 @@ Status add_dram_mix(const ProbeTarget& target, const Mix& mix, int threads, cons
   if (mix.arrays == 1) {  // the two arrays that nobody writes, as one
     for (std::int64_t i = 0; i < 2 * n; ++i) FULCRUM_CHECK(add(arrays.segment(0, i), nullptr, nullptr));
   }
-  // Which banks of memory are open at a time is luck of the pages: every sweep puts other segments together, and further
+  // Which banks of memory are open at a time is luck of the pages: every sweep puts other segments together, further
   // out of line, so that good and bad pairs come up in every run. The last array is the one that is written.
   for (std::int64_t sweep = 0; mix.arrays > 1 && sweep < std::ssize(kStaggerBytes); ++sweep) {
     const std::int64_t stagger = kStaggerBytes[sweep];

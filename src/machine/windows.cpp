@@ -22,50 +22,48 @@ Quantity best_cost(std::vector<double> costs) {
   return Quantity{costs[rank], costs.front(), costs[std::max(rank, (n - 1) / 4)], Source::measured};
 }
 
+Quantity best_rate(const std::vector<double>& costs) {
+  const Quantity cost = best_cost(costs);
+  return Quantity{1 / cost.value, 1 / cost.high, 1 / cost.low, Source::measured};
+}
+
 namespace {
 
 constexpr std::size_t kFewestGroups = 4;
 
-Quantity as_rate(const Quantity& cost) {
-  return Quantity{1 / cost.value, 1 / cost.high, 1 / cost.low, Source::measured};
-}
-
-/// The second fastest window of each group of turns; a last group that is not whole is left out.
-std::vector<double> best_of_groups(const Turns& turns) {
-  std::vector<double> bests;
+/// The windows of each group of turns, fastest first; a last group that is not whole is left out.
+std::vector<std::vector<double>> groups_of(const Turns& turns) {
+  std::vector<std::vector<double>> groups;
   for (std::size_t turn = 0; turn + turns.group <= turns.begins.size(); turn += turns.group) {
     const std::size_t next = turn + turns.group;
     const std::size_t end = next < turns.begins.size() ? turns.begins[next] : turns.costs.size();
     const auto windows = turns.costs.subspan(turns.begins[turn], end - turns.begins[turn]);
-    std::vector<double> sorted(windows.begin(), windows.end());
-    if (sorted.empty()) continue;
-    std::ranges::sort(sorted);
-    bests.push_back(sorted[std::min<std::size_t>(1, sorted.size() - 1)]);
+    if (windows.empty()) continue;
+    std::ranges::sort(groups.emplace_back(windows.begin(), windows.end()));
   }
-  return bests;
+  return groups;
 }
 
 }  // namespace
 
-Quantity best_rate(const std::vector<double>& costs) { return as_rate(best_cost(costs)); }
-
-Quantity best_cost_of_turns(const Turns& turns) {
+Quantity usual_cost(const Turns& turns) {
   Quantity best = best_cost(std::vector<double>(turns.costs.begin(), turns.costs.end()));
-  const std::vector<double> bests = best_of_groups(turns);
+  std::vector<double> bests;
+  for (const std::vector<double>& group : groups_of(turns)) bests.push_back(group[group.size() > 1 ? 1 : 0]);
   if (bests.size() < kFewestGroups) return best;
-  best.value = stats::median(bests);
+  best.value = stats::quantile(bests, 0.25);
   best.high = std::max(best.high, best.value);
   return best;
 }
 
-Quantity best_rate_of_turns(const Turns& turns) { return as_rate(best_cost_of_turns(turns)); }
-
 double disagreement(const Turns& turns) {
-  const std::vector<double> bests = best_of_groups(turns);
-  if (bests.size() < kFewestGroups) return std::numeric_limits<double>::infinity();
+  const std::vector<std::vector<double>> groups = groups_of(turns);
+  if (groups.size() < kFewestGroups) return std::numeric_limits<double>::infinity();
   std::vector<double> halves[2];
-  for (std::size_t i = 0; i < bests.size(); ++i) halves[i % 2].push_back(bests[i]);
-  return std::abs(std::log(stats::median(halves[0]) / stats::median(halves[1])));
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    halves[i % 2].insert(halves[i % 2].end(), groups[i].begin(), groups[i].end());
+  }
+  return std::abs(std::log(best_cost(std::move(halves[0])).value / best_cost(std::move(halves[1])).value));
 }
 
 std::optional<Groups> two_groups(const std::vector<double>& costs) {

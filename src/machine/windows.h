@@ -1,10 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What many short windows say about a ceiling. Within a turn, noise only ever takes time away, so the ceiling is in its
-// fastest windows; but one window alone may owe its speed to a torn clock read. From turn to turn a machine may be in
-// another state: a hypervisor moves virtual CPUs apart, where they have twice the bandwidth, and together, where they
-// wait half as long for each other. What a turn or two saw is then no ceiling of what usually runs there.
+// What many short windows say about a ceiling. Noise only ever takes time away, so the ceiling is in the fastest
+// windows; but one window alone may owe its speed to a moment of turbo or to a torn clock read.
 #pragma once
 
 #include <fulcrum/core.h>
@@ -20,20 +18,20 @@ Quantity best_cost(std::vector<double> costs);
 /// The same as work per second.
 Quantity best_rate(const std::vector<double>& costs);
 
-/// The windows of one probe: costs in the order of time and the first window of each turn. `group` turns in a row are one
-/// of each kind, where kinds take turns.
+/// The windows of one probe: costs in the order of time and the first window of each turn. `group` turns in a row are
+/// one of each kind, where kinds take turns.
 struct Turns {
   std::span<const double> costs;
   std::span<const std::size_t> begins;
   std::size_t group = 1;
 };
-/// `value` is the median over groups of turns of the second fastest window in each (the fastest where there is one),
-/// [low, high] reaches from the fastest of all windows to their lower quartile, or to the value where that is slower.
-/// Fewer than four groups count as best_cost() does.
-Quantity best_cost_of_turns(const Turns& turns);
-Quantity best_rate_of_turns(const Turns& turns);
-/// How far every other group lies from those between, each half as one value: 0.02 is two hundredths. Infinite for fewer
-/// than four groups.
+/// For a cost that is no ceiling: a hypervisor moves virtual CPUs onto one core now and then, where they wait half as
+/// long for each other, and apart, where they wait five times as long. `value` is the lower quartile, over groups of
+/// turns, of the second fastest window in each; [low, high] is that of best_cost(), widened to hold it. Fewer than four
+/// groups: best_cost().
+Quantity usual_cost(const Turns& turns);
+/// How far the best windows of every other group lie from those of the groups between: 0.02 is two hundredths. Infinite
+/// for fewer than four groups.
 double disagreement(const Turns& turns);
 
 /// Windows in two states, as of virtual CPUs that share a core now and then: the value is then of the faster one.

@@ -34,6 +34,14 @@ Work work_done(const Measurement& m, const fulcrum_kernel& kernel) {
   return work;
 }
 
+/// The unit that does a kernel's arithmetic, whose peak is the limit: what its instruction set names behind a plus
+/// ("sm_90+fp16": tensor cores in half precision), else that of its results.
+std::string_view unit_of(const Measurement& m) {
+  const std::string_view isa = m.isa;
+  const std::size_t plus = isa.rfind('+');
+  return plus == std::string_view::npos ? std::string_view(m.precision) : isa.substr(plus + 1);
+}
+
 void apply(Measurement& m, const Physics& physics) {
   m.ceiling = physics.ceiling;
   if (physics.unverified) m.cache_verified = false;
@@ -99,7 +107,7 @@ void hold_against_device(Measurement& m, ops::Problem& problem, const Bound& bou
     const double seconds = m.device_seconds ? m.device_seconds->median : m.seconds.median;
     verify_device_state(m, work.bytes() / seconds, problem.bytes(), bound.rotation_enough(),
                         device_facts(kernel.backend(), config.machine), gpu);
-    if (gpu) apply(m, device_physics(work, seconds, m.cache, m.precision, problem.bytes(), *gpu));
+    if (gpu) apply(m, device_physics(work, seconds, m.cache, unit_of(m), problem.bytes(), *gpu));
     if (!m.cache_verified) add_flag(m.flags, "cache_unverified");
   } else if (gpu && m.regime != Regime::managed) {  // pages of managed memory may never have to travel
     const double calls = m.regime == Regime::reuse ? static_cast<double>(m.reuse) : 1;

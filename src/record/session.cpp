@@ -14,6 +14,7 @@
 #include <cstdio>
 
 #include "record/cost.h"
+#include "record/counters.h"
 #include "record/disassemble.h"
 #include "record/mix.h"
 #include "record/preload.h"
@@ -41,9 +42,11 @@ class Session {
   Status begin_started();
   Status begin_attached();
   void loop();
+  void see_it_out();
   void adapt();
   void report(std::string_view activity, bool always = false);
   bool time_to_end();
+  bool asked_to_stop();
   CpuProfile finish();
   void weigh_cycles(CpuProfile&) const;
   void add_notes(CpuProfile&) const;
@@ -58,6 +61,7 @@ class Session {
   Regions regions_;
   std::optional<Preload> preload_;
   std::optional<TouchedBytes> touched_;
+  Counters counters_;
   std::uint64_t begin_ns_ = 0;
   double collector_before_ = 0, steal_before_ = 0, last_report_ = -1, stop_seen_ = -1;
   std::size_t asked_ = 0;
@@ -87,6 +91,7 @@ Status Session::begin_started() {
   FULCRUM_TRY(target_, Target::start(options_.command, environment, options_));
   const pid_t pid = target_->pid();
   FULCRUM_TRY(events_, Events::open(std::span(&pid, 1), allowed_cpus(), event_options(), access_));
+  if (access_.hardware) counters_ = Counters::open(pid, true, access_.kernel);
   begin_ns_ = monotonic_ns();
   assembler_ = std::make_unique<Assembler>(begin_ns_);
   assembler_->add_thread(pid, pid, options_.command[0], true);
@@ -150,21 +155,25 @@ void Session::report(std::string_view activity, bool always) {
                              .activity = activity});
 }
 
+/// The stop flag is up. A program of ours is asked to end, each time less politely.
+bool Session::asked_to_stop() {
+  if (!options_.stop || !options_.stop->load(std::memory_order_relaxed)) return false;
+  stopped_ = true;
+  if (!target_->started()) return true;
+  const double now = now_seconds();
+  if (stop_seen_ < 0) stop_seen_ = now;
+  static_assert(std::size(kPatienceSeconds) == 3);
+  if (asked_ < 3 && now - stop_seen_ > kPatienceSeconds[asked_]) {
+    target_->ask_to_end();
+    ++asked_;
+  }
+  return true;
+}
+
 bool Session::time_to_end() {
   if (!target_->running()) return true;
-  const double now = now_seconds();
-  if (options_.stop && options_.stop->load(std::memory_order_relaxed)) {
-    stopped_ = true;
-    if (!target_->started()) return true;
-    if (stop_seen_ < 0) stop_seen_ = now;
-    static_assert(std::size(kPatienceSeconds) == 3);
-    if (asked_ < 3 && now - stop_seen_ > kPatienceSeconds[asked_]) {
-      target_->ask_to_end();
-      ++asked_;
-    }
-    return false;
-  }
-  time_over_ = options_.duration_seconds > 0 && now >= options_.duration_seconds;
+  if (asked_to_stop()) return !target_->started();
+  time_over_ = options_.duration_seconds > 0 && now_seconds() >= options_.duration_seconds;
   limit_reached_ = assembler_->bytes() >= options_.size_limit_bytes;
   return time_over_ || limit_reached_;
 }
@@ -179,14 +188,29 @@ void Session::loop() {
   }
 }
 
+/// A program of ours that outlives a full profile is waited for: nobody else would take its exit code or its Ctrl-C.
+void Session::see_it_out() {
+  if (!limit_reached_ || time_over_ || !target_->started()) return;
+  while (target_->running()) {
+    asked_to_stop();
+    const timespec pause{0, kDrainMs * 1'000'000L};
+    ::nanosleep(&pause, nullptr);
+    report("the profile is full, waiting for the program");
+  }
+}
+
 void Session::add_notes(CpuProfile& profile) const {
   auto& notes = profile.notes;
-  if (!access_.kernel && target_->system_seconds() > 0.01 * profile.cpu_seconds) {
+  if (!access_.kernel && !limit_reached_ && target_->system_seconds() > 0.01 * profile.cpu_seconds) {
     notes.push_back(
         fmt::format("{:.0f} % of the CPU time was inside the kernel, where an ordinary user sees no samples",
                     100 * target_->system_seconds() / profile.cpu_seconds));
   }
   if (!access_.hardware) notes.push_back("no hardware counters here: samples follow the CPU clock");
+  if (const double part = counters_.least_counted(); part < 0.99) {
+    notes.push_back(fmt::format(
+        "hardware counters took turns: some were on for {:.0f} % of the time, and are scaled", 100 * part));
+  }
   if (profile.lost_samples > 0) {
     notes.push_back(fmt::format("{} records were lost because the ring was full", profile.lost_samples));
   }
@@ -194,7 +218,7 @@ void Session::add_notes(CpuProfile& profile) const {
   if (time_over_)
     notes.push_back(fmt::format("ended after the {} s that were asked for; the program runs on",
                                 options_.duration_seconds));
-  if (limit_reached_) notes.push_back("ended early: the profile reached its size limit; the program runs on");
+  if (limit_reached_) notes.push_back(size_limit_note(profile.wall_seconds));
   if (stopped_) notes.push_back("interrupted: the profile ends there");
   if (options_.instruction_mix && !can_disassemble()) {
     notes.push_back(disassembler_text() +
@@ -223,8 +247,8 @@ CpuProfile Session::finish() {
   events_->disable();
   events_->drain(true, [&](const Record& record) { assembler_->take(record); });
   profile.wall_seconds = static_cast<double>(end_ns - begin_ns_) * 1e-9;
+  profile.counters = counters_.read();
   profile.cpu_seconds = target_->cpu_seconds();
-  profile.exit_code = target_->exit_code();
   profile.steal_seconds = steal_seconds() - steal_before_;
   assembler_->finish(end_ns);
   profile.overhead_collector_seconds = thread_cpu_seconds() - collector_before_;
@@ -238,6 +262,8 @@ CpuProfile Session::finish() {
     report("decoding instructions", true);
     add_mixes(*assembler_, profile);
   }
+  see_it_out();
+  profile.exit_code = target_->exit_code();
   profile.overhead_target_seconds =
       static_cast<double>(assembler_->on_cpu_samples()) * seconds_per_sample(access_) +
       static_cast<double>(assembler_->switches()) * kSecondsPerSwitch;
@@ -256,6 +282,11 @@ Result<CpuProfile> Session::run() {
 }
 
 }  // namespace
+
+std::string size_limit_note(double seconds) {
+  return fmt::format("the profile reached its size limit after {:.1f} s: what came after is not in it",
+                     seconds);
+}
 
 double thread_cpu_seconds() {
   timespec now{};

@@ -16,6 +16,9 @@ Result<CpuProfile> record_perf(const Options&, const EventAccess&);
 /// Records with timers inside the program, for where perf events are forbidden; only programs that we start.
 Result<CpuProfile> record_timer(const Options&, const EventAccess&);
 
+/// Of a profile that was full after so many seconds.
+std::string size_limit_note(double seconds);
+
 /// CPU seconds of the calling thread.
 double thread_cpu_seconds();
 /// Seconds that the hypervisor took from this machine so far, all CPUs.

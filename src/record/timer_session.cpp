@@ -38,12 +38,18 @@ class TimerSession {
   std::optional<Target> target_;
   std::optional<Assembler> assembler_;
   std::map<pid_t, std::uint64_t> looked_ns_;
-  std::uint64_t begin_ns_ = 0;
-  double collector_before_ = 0, steal_before_ = 0, stop_seen_ = -1;
+  std::uint64_t begin_ns_ = 0, full_ns_ = 0;  // full: when the profile reached its size limit, 0: it did not
+  double collector_before_ = 0, steal_before_ = 0, stop_seen_ = -1, cpu_when_full_ = 0;
   std::size_t asked_ = 0;
 };
 
 void TimerSession::take(const inject::SampleSlot& slot) {
+  if (full_ns_ != 0) return;
+  if (assembler_->bytes() >= options_.size_limit_bytes) {
+    full_ns_ = monotonic_ns();
+    cpu_when_full_ = target_->cpu_seconds();
+    return;
+  }
   Record record;
   record.time_ns = slot.time_ns;
   record.pid = slot.pid;
@@ -78,16 +84,16 @@ bool TimerSession::time_to_end() {
     }
     return false;
   }
-  return (options_.duration_seconds > 0 && now >= options_.duration_seconds) ||
-         assembler_->bytes() >= options_.size_limit_bytes;
+  // A full profile takes no more, but the program is waited for: its exit code and its Ctrl-C are ours.
+  return options_.duration_seconds > 0 && now >= options_.duration_seconds;
 }
 
 CpuProfile TimerSession::finish() {
   CpuProfile profile;
-  const std::uint64_t end_ns = monotonic_ns();
   preload_.drain([&](const inject::SampleSlot& slot) { take(slot); });
+  const std::uint64_t end_ns = full_ns_ != 0 ? full_ns_ : monotonic_ns();
   profile.wall_seconds = static_cast<double>(end_ns - begin_ns_) * 1e-9;
-  profile.cpu_seconds = target_->cpu_seconds();
+  profile.cpu_seconds = full_ns_ != 0 ? cpu_when_full_ : target_->cpu_seconds();
   profile.exit_code = target_->exit_code();
   profile.steal_seconds = steal_seconds() - steal_before_;
   assembler_->finish(end_ns);
@@ -110,6 +116,7 @@ CpuProfile TimerSession::finish() {
     notes.push_back(
         "the program did not load our library (it is static, or runs with other rights): no samples");
   }
+  if (full_ns_ != 0) notes.push_back(size_limit_note(profile.wall_seconds));
   if (profile.lost_samples > 0) notes.push_back(fmt::format("{} samples were lost", profile.lost_samples));
   return profile;
 }

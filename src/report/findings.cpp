@@ -43,7 +43,9 @@ std::string factor(double saved) {
 
 std::string gain_text(const Finding& finding, const Timeline& timeline) {
   if (!(finding.saved_high > 0)) return "none of its own";
-  std::string text = fmt::format("{} of the time", range_of_shares(finding.saved_low, finding.saved_high));
+  const bool once = finding.id == "one_off";  // not of a step
+  std::string text = fmt::format("{} of {}", range_of_shares(finding.saved_low, finding.saved_high),
+                                 once ? "this whole run" : "the time");
   // A factor says more where it is large, and pretends to more than was seen where it is not.
   if (finding.saved_high >= 0.1 && finding.saved_high < 1)
     text += fmt::format(", {} to {} end to end", factor(finding.saved_low), factor(finding.saved_high));

@@ -11,6 +11,7 @@
 
 #include "report/kernel_names.h"
 #include "report/text.h"
+#include "report/trace_totals.h"
 
 namespace fulcrum::report {
 namespace {
@@ -151,10 +152,13 @@ Table kernel_table(const GpuTrace& trace, const Timeline& timeline, int top, int
   for (std::size_t i = 0; i < shown; ++i) {
     const Timeline::Kernel& kernel = timeline.kernels[i];
     const LaunchShape& shape = trace.shapes[kernel.shape];
+    const WholeRun run = trace.windows.empty()
+                             ? WholeRun{static_cast<std::int64_t>(kernel.ops.size()), kernel.seconds}
+                             : whole_run(trace, kernel);
     table.add(
         {{names[i], Tone::strong},
-         human_count(static_cast<double>(kernel.ops.size())),
-         human_seconds(kernel.seconds),
+         human_count(static_cast<double>(run.calls)),
+         human_seconds(run.seconds),
          percent(kernel.share),
          human_seconds(kernel.median_ns * 1e-9),
          {fmt::format("{} to {}", human_seconds(kernel.low_ns * 1e-9), human_seconds(kernel.high_ns * 1e-9)),

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "report/trace_totals.h"
+
 namespace fulcrum::report {
 namespace {
 
@@ -99,24 +101,6 @@ Json facts_json(const TraceFacts& facts, const GpuTrace& trace, const Timeline& 
               {"not_simulated", timeline.why_not},
               {"dropped", facts.dropped},
               {"exit_code", trace.exit_code}};
-}
-
-/// Of the whole run, also where it was traced in windows.
-struct WholeRun {
-  std::int64_t calls = 0;
-  double seconds = 0;
-};
-WholeRun whole_run(const GpuTrace& trace, const Timeline::Kernel& kernel) {
-  WholeRun run;
-  for (const GpuTrace::Total& total : trace.totals) {
-    if (total.shape != kernel.shape && trace.shapes[total.shape] != trace.shapes[kernel.shape]) continue;
-    run.calls += total.count;
-    run.seconds += static_cast<double>(total.sum_ns) * 1e-9;
-  }
-  // A program that was killed has no totals of its last seconds.
-  run.calls = std::max(run.calls, static_cast<std::int64_t>(kernel.ops.size()));
-  run.seconds = std::max(run.seconds, kernel.seconds);
-  return run;
 }
 
 Json kernels_json(const GpuTrace& trace, const Timeline& timeline) {

@@ -187,6 +187,30 @@ TEST(ThreadPool, WorkersKeepToTheMaskAndNotToTheirMakersCore) {
   EXPECT_EQ(counts[1], all.count);  // the worker does not
 }
 
+TEST(MoveOff, LeavesACpuThatIsTakenAndStaysFreeToRunOnAll) {
+  const CpuMask all = current_cpu_mask();
+  if (all.count < 2) GTEST_SKIP() << "only one CPU is allowed";
+  int left = 0;
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::atomic<int>> taken(2);
+    taken[0] = sched_getcpu();
+    taken[1] = -1;
+    ASSERT_TRUE(move_off(all, taken));
+    left += sched_getcpu() != taken[0];
+    EXPECT_EQ(current_cpu_mask().count, all.count);
+  }
+  EXPECT_GT(left, 10) << "of 20";  // not all: the scheduler may move a thread at any time
+}
+
+TEST(MoveOff, DoesNothingWhereEveryCpuIsTaken) {
+  const CpuMask all = current_cpu_mask();
+  std::vector<std::atomic<int>> taken(64 * all.words.size());
+  for (std::size_t cpu = 0; cpu < taken.size(); ++cpu) taken[cpu] = static_cast<int>(cpu);
+  EXPECT_FALSE(move_off(all, taken));
+  EXPECT_FALSE(move_off(CpuMask{}, {}));
+  EXPECT_EQ(current_cpu_mask().count, all.count);
+}
+
 TEST(ThreadCount, IsTheMaskOrFewer) {
   EXPECT_EQ(threads_to_use(8, std::nullopt), 8);
   EXPECT_EQ(threads_to_use(8, "3"), 3);

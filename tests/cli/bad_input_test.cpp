@@ -35,6 +35,7 @@ TEST(BadInput, IsRefusedInOneLineWithAHint) {
       {{"--nonsense"}, 2, "unknown command", ""},
       {{"bench"}, 2, "nothing to measure", "name an op"},
       {{"bench", "sigmiod"}, 2, "unknown op 'sigmiod'", "did you mean 'sigmoid'?"},
+      {{"bench", "sigmoid", "n=1000"}, 2, "unknown op 'n=1000'", "--shape n=1000"},
       {{"bench", "sigmoid", "--shap", "n=1"}, 2, "no option '--shap'", "did you mean '--shape'?"},
       {{"bench", "sigmoid", "--backend", "smid"}, 2, "unknown backend 'smid'", "simd"},
       {{"bench", "sigmoid", "--variant", "nope"}, 2, "unknown variant 'nope'", ""},

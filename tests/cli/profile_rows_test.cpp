@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/profile/profile.h"
 #include "cli/profile/subject.h"
 #include "support/profiles.h"
 
@@ -208,8 +209,10 @@ TEST(ProfileRows, SayWhatShowsThatTheyRunInParallel) {
   builder.on_cpu(0, "main;__kmpc_fork_call;called", 100, 1);
   builder.blocked(0, "main;join", 2, 1).on_cpu(1, "clone;pooled", 100, 2).on_cpu(2, "clone;pooled", 100, 2);
   builder.on_cpu(0, "main;alone", 100, 3);
+  builder.on_cpu(0, "main;softmax;GOMP_parallel;softmax_rows._omp_fn.0", 100, 4);
   const CpuProfile profile = builder.take();
   const auto rows = rows_of(profile);
+  EXPECT_EQ(find(rows, "softmax")->parallel, "a parallel loop of the program") << "below an op";
   EXPECT_EQ(find(rows, "kernel._omp_fn.0")->parallel, "a parallel loop of the program");
   EXPECT_EQ(find(rows, "called")->parallel, "a parallel loop of the program");
   EXPECT_EQ(find(rows, "pooled")->parallel, "2 threads inside at once");
@@ -218,7 +221,7 @@ TEST(ProfileRows, SayWhatShowsThatTheyRunInParallel) {
 
 TEST(ProfileRows, CountTheThreadsThatComputeBesideTheMainOne) {
   ProfileBuilder builder;
-  builder.on_cpu(0, "main;GOMP_parallel;kernel._omp_fn.0", 100, 0).blocked(0, "main;later", 0.01, 1);
+  builder.on_cpu(0, "main;GOMP_parallel;kernel._omp_fn.0", 100, 0).blocked(0, "main;later", 1, 1);
   for (const int thread : {1, 2, 3})
     builder.on_cpu(thread, "clone;gomp_thread_start;kernel._omp_fn.0", 100, 0);
   builder.on_cpu(3, "clone;beside", 100, 0);
@@ -301,6 +304,14 @@ TEST(ProfileSubject, AForeignProfileNeverGoesAboveMeasureFirst) {
     EXPECT_TRUE(row.verdict == PlanVerdict::measure_first || row.verdict == PlanVerdict::keep_on_cpu)
         << row.name << ": " << to_string(row.verdict);
   }
+}
+
+TEST(ProfileCounters, SayWhatTheyMeanAndNothingWithoutThem) {
+  EXPECT_EQ(counters_text({}), "");
+  EXPECT_EQ(counters_text({{"page_faults", 12}}), "");
+  EXPECT_EQ(counters_text({{"cycles", 2e9}, {"instructions", 3e9}}), "1.50 instructions a cycle");
+  EXPECT_EQ(counters_text({{"cache_misses", 1 << 20}, {"cache_references", 1 << 22}, {"elapsed_seconds", 1}}),
+            "25.0 % of cache references miss, 64.0 MiB/s beyond the last cache");
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ TEST(Threshold, TwoPercentAndTwiceTheModelError) {
 GpuTrace many_tails(int kernels) {
   TraceBuilder t;
   for (int i = 0; i < kernels; ++i) {
-    t.launch("kernel_" + std::to_string(i) + "(float*)", 1056 * 11 / 10, 256, 1'000'000 - i * 10'000);
+    t.launch("kernel_" + std::to_string(i) + "(float*)", 264 * 11 / 10, 1024, 1'000'000 - i * 10'000);
   }
   return t.trace();
 }

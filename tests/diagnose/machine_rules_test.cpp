@@ -139,14 +139,22 @@ TEST(Integrity, NamesGraphsWithoutNodesAndProcessesThatSomebodyElseProfiled) {
   EXPECT_NE(only("integrity", *plain(held.trace())).claim.find("Nsight Systems"), std::string::npos);
 }
 
-TEST(OneOff, CompilingIsSecondsOnceAndNeverAGain) {
+TEST(OneOff, CompilingIsSecondsOnceAndAGainOfTheWholeRunOnly) {
   TraceBuilder t;
   t.module_load(1'200'000'000, "jit");
   for (int i = 0; i < 10; ++i) t.launch("work(float*)", 132 * 16, 256, 1'000'000);
-  const Handle scene = plain(t.trace());
+  t.raw().wall_ns = 2'000'000'000;
+  Handle scene = plain(t.trace());
   const Finding finding = only("one_off", *scene);
   EXPECT_NE(finding.claim.find("1.20 s"), std::string::npos) << finding.claim;
-  EXPECT_EQ(finding.saved_high, 0);
+  EXPECT_NEAR(finding.saved_high, 0.6, 1e-3);
+  EXPECT_LT(finding.saved_low, finding.saved_high);
+  const Diagnosis diagnosis = diagnose(scene->facts());
+  EXPECT_EQ(diagnosis.findings.front().severity, Severity::consider);
+  EXPECT_EQ(diagnosis.together_high, 0) << "not of a step";
+  t.raw().wall_ns = 20'000'000'000;
+  scene = plain(t.trace());
+  EXPECT_EQ(only("one_off", *scene).saved_high, 0);
   EXPECT_EQ(diagnose(scene->facts()).findings.front().severity, Severity::info);
 }
 

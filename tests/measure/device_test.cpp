@@ -210,6 +210,28 @@ TEST_F(Device, ResidentTimesSingleCallsAndTheDeviceAloneBesideThem) {
   EXPECT_TRUE(m->path.empty());
 }
 
+TEST_F(Device, AKernelIsHeldAgainstThePeakOfTheUnitItsInstructionSetNames) {
+  Machine machine;
+  machine.gpus.emplace_back();
+  machine.gpus[0].flops["fp32"] = {.value = 1e6};  // 1000 additions in 6 us are 0.17 GFLOP/s
+  machine.gpus[0].flops["fp16"] = {.value = 1e9};
+  config_.machine = &machine;
+  config_.regime = Regime::resident;
+  fulcrum_kernel entry = kernel("vec_add").entry();
+  const auto flagged = [&] {
+    ops::Problem p = problem("vec_add", "n=1000");
+    const auto m = run(backends::Kernel(&*backend_, &entry), p, config_);
+    EXPECT_TRUE(m.ok());
+    return m.ok() && has_flag(*m, "impossible_rate");
+  };
+  entry.isa = [] { return "sm_90"; };
+  EXPECT_TRUE(flagged());
+  entry.isa = [] { return "sm_90+fp16"; };
+  EXPECT_FALSE(flagged());
+  entry.flop_factor = 10;
+  EXPECT_TRUE(flagged()) << "operations that are done count, not those of the definition";
+}
+
 TEST_F(Device, ABatchTooShortForTheDevicesClockHasNoDeviceTime) {
   config_.regime = Regime::resident;
   control_->seconds[FULCRUM_ACTIVITY_KERNEL] = 1e-10;

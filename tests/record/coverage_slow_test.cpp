@@ -80,7 +80,8 @@ TEST_F(Coverage, StacksOfStrippedSystemProgramsReachTheirStart) {
     if (r.error.starts_with("SKIPPED")) GTEST_SKIP() << r.error;
     ASSERT_TRUE(r.ok) << r.error;
     EXPECT_GT(r.samples, 300) << work;
-    EXPECT_LE(r.truncated, 0.01 * r.samples + 2) << work << ": " << (r.why.empty() ? "" : *r.why.begin());
+    EXPECT_LE(r.truncated, 0.01 * r.samples + 2)
+        << work << ": " << (r.why.empty() ? "" : r.why.begin()->first);
   }
 }
 

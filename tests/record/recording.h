@@ -28,7 +28,8 @@ struct Recording {
          cpu_seconds = 0, lost = 0;
   int exit_code = 0;
   std::map<std::string, double> threads;  // sampled share by thread name
-  std::set<std::string> why, notes, modules;
+  std::map<std::string, double> why;      // samples with truncated stacks, by reason
+  std::set<std::string> notes, modules;
 
   double share(const std::string& function) const {
     const auto found = inclusive.find(function);
@@ -56,7 +57,7 @@ inline std::string to_text(const Recording& r) {
   for (const auto& [name, value] : r.self) put("self", name, value);
   for (const auto& [name, value] : r.inclusive) put("inclusive", name, value);
   for (const auto& [name, value] : r.threads) put("thread", name, value);
-  for (const std::string& text : r.why) put("why", text, 0);
+  for (const auto& [text, count] : r.why) put("why", text, count);
   for (const std::string& text : r.notes) put("note", text, 0);
   for (const std::string& text : r.modules) put("module", text, 0);
   put("samples", "", r.samples);
@@ -81,7 +82,7 @@ inline Recording from_text(const std::string& text) {
     if (kind == "self") r.self[name] = value;
     if (kind == "inclusive") r.inclusive[name] = value;
     if (kind == "thread") r.threads[name] = value;
-    if (kind == "why") r.why.insert(name);
+    if (kind == "why") r.why[name] = value;
     if (kind == "note") r.notes.insert(name);
     if (kind == "module") r.modules.insert(name);
     if (kind == "samples") r.samples = value;
@@ -131,7 +132,7 @@ inline Recording summarise(const CpuProfile& profile) {
     r.threads[profile.threads[sample.thread].name] += sample.weight_seconds;
     if (stack.truncated) {
       ++r.truncated;
-      r.why.insert(stack.why);
+      ++r.why[stack.why];
     }
     std::set<std::string> seen;
     for (const std::uint32_t number : stack.frames) {

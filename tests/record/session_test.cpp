@@ -105,20 +105,27 @@ TEST_F(RecordSession, AnAttachedProgramIsSeenWithItsThreadsAndLeftAlone) {
   EXPECT_EQ(r.threads.count("worker_30"), 1u);
 }
 
-TEST_F(RecordSession, ASizeLimitEndsItWithANote) {
-  Options options = run_of("shares", {"1000000000"});
-  options.size_limit_bytes = 100'000;
-  options.burst_rate_hz = 4999;
-  options.enough_samples = 1'000'000;
-  const auto profile = record(options);
-  ASSERT_TRUE(profile.ok()) << profile.error().message;
-  ASSERT_FALSE(profile->threads.empty());
-  ::kill(static_cast<pid_t>(profile->threads.front().pid), SIGKILL);  // it was left running
-  EXPECT_LT(profile->samples.size(), 10'000u);
-  const bool noted = std::any_of(profile->notes.begin(), profile->notes.end(), [](const std::string& note) {
-    return note.find("size limit") != std::string::npos;
-  });
-  EXPECT_TRUE(noted);
+TEST_F(RecordSession, ASizeLimitEndsTheSamplingAndTheProgramIsWaitedFor) {
+  for (const Mode mode : {Mode::perf, Mode::timer}) {
+    // A second of work behind the limit, and an exit code that only comes at the end.
+    Options options;
+    options.command = {"/bin/sh", "-c", program("shares") + " 60000 && exit 7"};
+    options.standard_output = options.standard_error = null_device();
+    options.mode = mode;
+    options.size_limit_bytes = 100'000;
+    options.rate_hz = 4999;
+    options.adaptive = false;
+    const auto profile = record(options);
+    ASSERT_TRUE(profile.ok()) << profile.error().message;
+    ASSERT_FALSE(profile->threads.empty());
+    EXPECT_EQ(profile->exit_code, 7);
+    EXPECT_NE(::kill(static_cast<pid_t>(profile->threads.front().pid), 0), 0) << "it was left running";
+    EXPECT_LT(profile->samples.size(), 10'000u);
+    const bool full = std::any_of(profile->notes.begin(), profile->notes.end(), [](const std::string& note) {
+      return note.find("size limit") != std::string::npos;
+    });
+    EXPECT_TRUE(full || mode == Mode::timer) << "timers tick 250 times a second";
+  }
 }
 
 TEST_F(RecordSession, InlinedCallsAreFramesWithFileAndLine) {

@@ -245,6 +245,23 @@ TEST(KernelTable, ShowsWhatTellsLongNamesApart) {
   EXPECT_NE(text.find("nt_n"), std::string::npos) << text;
 }
 
+TEST(KernelTable, IsOfTheWholeRunWhereOnlyWindowsWereTraced) {
+  GpuTrace trace = loop();
+  trace.totals.push_back({.shape = 0, .stream = 0, .count = 54321, .sum_ns = 7'650'000'000, .histogram = {}});
+  const std::string text = kernel_table(trace, timeline_of(trace), 8, 80).text(false);
+  EXPECT_NE(text.find("54,321"), std::string::npos) << text;
+  EXPECT_NE(text.find("7.65 s"), std::string::npos) << text;
+  GpuTrace all_of_it = trace;
+  all_of_it.windows.clear();
+  const std::string steady = kernel_table(all_of_it, timeline_of(all_of_it), 8, 80).text(false);
+  EXPECT_EQ(steady.find("54,321"), std::string::npos) << steady;
+  for (const auto& kernel : findings_json(trace, timeline_of(trace), diagnosis())["kernels"]) {
+    if (kernel["name"] != trace.shapes[0].name) continue;
+    EXPECT_EQ(kernel["total_calls"], 54321);
+    EXPECT_LT(kernel["calls"], 54321);
+  }
+}
+
 TEST(KernelName, LosesArgumentsAndNamespacesFirstThenItsMiddle) {
   EXPECT_EQ(kernel_name("void ns::work<int, ns::Add<float> >(int, float*)", 60), "work<int, Add<float>>");
   EXPECT_EQ(kernel_name("(anonymous namespace)::softmax(float*)", 60), "softmax");

@@ -16,15 +16,15 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 # What computes the reference results that a program checks itself with is not what its twin computes.
-REFERENCE = re.compile(r"reference|_cpu|gold|host|verify|check", re.I)
+REFERENCE = re.compile(r"reference|_ref\b|_ref\.|_cpu|gold|host|verify|check", re.I)
 OPEN_LOW, OPEN_HIGH = 0.5, 2.0
 
 
-def hot_rows(plan, suite):
+def hot_rows(plan, suite, named=None):
     rows = [r for r in plan["rows"] if r["action"] == "offload" and r["now"]["seconds"] > 0]
     wanted = (lambda n: n.startswith("kernel_")) if suite == "polybench" else (
         lambda n: "_omp_fn" in n and not REFERENCE.search(n))
-    found = [r for r in rows if wanted(r["name"])]
+    found = [r for r in rows if (re.search(named, r["name"]) if named else wanted(r["name"]))]
     if suite == "polybench" and not found:  # inlined
         found = [r for r in rows if r["name"].startswith("main")]
     return sorted(found, key=lambda r: -r["share"]["value"])
@@ -57,7 +57,7 @@ def judged(run, plan, programs):
     out = {"name": run["name"], "suite": run["suite"], "set": run["set"],
            "input": program.get("args") if run["suite"] == "hecbench" else program["sizes"],
            "serial": bool(program.get("serial"))}
-    rows = hot_rows(plan, run["suite"]) if plan else []
+    rows = hot_rows(plan, run["suite"], program.get("rows")) if plan else []
     cpu, best, gpu = regions(run["cpu"]), regions(run["best"]), regions(run["gpu"])
     twin = run["gpu"][-1] if run["gpu"] else {}
     bad = [one for one in run["gpu"] if one.get("error") != "cudaSuccess" or one["exit"] or not one.get("launches")]

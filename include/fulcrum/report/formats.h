@@ -36,6 +36,10 @@ Result<CpuProfile> from_folded(std::string_view text, std::string_view origin);
 Result<CpuProfile> from_perf_script(std::string_view text, std::string_view origin);
 Result<CpuProfile> from_pprof(std::string_view bytes, std::string_view origin);
 
+/// Counts by event, "cache_misses" for cache-misses, and "elapsed_seconds": from the table, the separated lines (-x) or
+/// the JSON lines (-j) that `perf stat` prints. A CpuProfile takes them as its counters.
+Result<std::map<std::string, double>> from_perf_stat(std::string_view text, std::string_view origin);
+
 /// The content of a gzip file (RFC 1952), at most `most` bytes of it.
 Result<std::string> gunzip(std::string_view bytes, std::string_view origin,
                            std::size_t most = std::size_t{1} << 28);

@@ -92,8 +92,8 @@ Tiling tiling_for(const Call& call) {
   return tiling;
 }
 
-Tiling grouped_tiling(const Call& call, int groups, int step) {
-  Tiling tiling{.tiles = kGroupRows / 16, .step = step, .row_warps = 1, .key_warps = groups, .cluster = 1};
+Tiling grouped_tiling(const Call& call, int step) {
+  Tiling tiling{.tiles = kGroupRows / 16, .step = step, .row_warps = 1, .key_warps = 2, .cluster = 1};
   tiling.grouped = true;
   while (tiling.cluster < 8 && tiling.parts() * step < call.keys) tiling.cluster *= 2;
   return tiling;
@@ -101,9 +101,8 @@ Tiling grouped_tiling(const Call& call, int groups, int step) {
 
 bool groups_takes(const Call& call, const Tiling& tiling) {
   const bool has_products = available() && device().major == 9 && device().minor == 0 && device().clusters;
-  const bool is_built = call.d == 128 ? tiling.key_warps == 2 && tiling.step == 64 : call.d == 64;
-  const int most_ctas = tiling.key_warps == 2 ? 4 : tiling.step == 64 ? 2 : 1;
-  return has_products && is_built && split_takes(call) && tiling.cluster <= most_ctas &&
+  const bool is_built = call.d == 128 ? tiling.step == 64 : call.d == 64;
+  return has_products && is_built && split_takes(call) && tiling.cluster <= kMostGroupCtas &&
          int64_t{tiling.parts()} * tiling.step >= call.keys;
 }
 
@@ -128,10 +127,8 @@ std::vector<Tiling> other_tilings(const Call& call) {
   }
   add({.tiles = 1, .step = 32, .row_warps = 1, .key_warps = 8, .cluster = 1, .staged = true});
   if (call.keys > 64) {
-    add(grouped_tiling(call, 2, 64));
-    if (call.d == 64) add(grouped_tiling(call, 2, 128));
-    if (call.d == 64) add(grouped_tiling(call, 4, 64));
-    if (call.d == 64) add(grouped_tiling(call, 4, 128));
+    add(grouped_tiling(call, 64));
+    if (call.d == 64) add(grouped_tiling(call, 128));
   }
   if (call.d == 128) return result;
   // Keys that serve more queries.

@@ -72,9 +72,9 @@ bool staged_takes(const Call& call, const Tiling& tiling);
 fulcrum_status enqueue_staged(const Call& call, Element element, const Tiling& tiling, void* stream,
                               int64_t count);
 /// The same by warpgroups: 64 queries a CTA, and keys that the groups of a cluster take at once.
-inline constexpr int kGroupRows = 64;
-/// A tiling of `groups` groups a CTA with `step` keys each, and as many CTAs as the keys need.
-Tiling grouped_tiling(const Call& call, int groups, int step);
+inline constexpr int kGroupRows = 64, kMostGroupCtas = 4;
+/// A tiling of two groups a CTA with `step` keys each, and as many CTAs as the keys need.
+Tiling grouped_tiling(const Call& call, int step);
 bool groups_takes(const Call& call, const Tiling& tiling);
 fulcrum_status enqueue_groups(const Call& call, Element element, const Tiling& tiling, void* stream,
                               int64_t count);

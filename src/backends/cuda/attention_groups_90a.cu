@@ -15,6 +15,7 @@ namespace {
 
 namespace wg = warpgroup;
 
+constexpr int kGroups = 2, kThreads = kGroups * 128;
 constexpr int kTileBytes = kGroupRows * wg::kRowBytes;  // of 64 rows with 64 elements
 
 // A part of some rows on its way between groups: O with a gap, so that neighbours meet all banks, then the sums of each
@@ -23,7 +24,7 @@ constexpr int sent_row(int d) { return d + 8; }
 constexpr int sent_part(int d, int rows) { return rows * (sent_row(d) + 5); }
 
 /// Shared memory of a CTA, in bytes. Rows of 128 elements are two tiles side by side.
-template <int kD, int kKeys, int kGroups>
+template <int kD, int kKeys>
 struct Memory {
   static constexpr int kHalves = kD / 64;
   static constexpr int kQueryBytes = kHalves * kTileBytes;
@@ -241,12 +242,12 @@ __device__ __forceinline__ void merge(const float* inbox, int finished, uint16_t
   }
 }
 
-template <Element kElement, int kD, int kKeys, int kGroups, int kCluster>
-__global__ void __launch_bounds__(kGroups * 128, kGroups == 2 ? 2 : 1) attention_groups_kernel(Call call) {
+template <Element kElement, int kD, int kKeys, int kCluster>
+__global__ void __launch_bounds__(kThreads, 2) attention_groups_kernel(Call call) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  using M = Memory<kD, kKeys, kGroups>;
+  using M = Memory<kD, kKeys>;
   extern __shared__ __align__(1024) char memory[];
-  constexpr int kThreads = kGroups * 128, kFinished = kGroupRows / kCluster;
+  constexpr int kFinished = kGroupRows / kCluster;
   const int thread = static_cast<int>(threadIdx.x), group = thread / 128;
   const int rank = static_cast<int>(blockIdx.x) % kCluster,
             row0 = static_cast<int>(blockIdx.x) / kCluster * kGroupRows;
@@ -314,10 +315,10 @@ __global__ void __launch_bounds__(kGroups * 128, kGroups == 2 ? 2 : 1) attention
 #endif
 }
 
-template <Element kElement, int kD, int kKeys, int kGroups, int kCluster>
+template <Element kElement, int kD, int kKeys, int kCluster>
 fulcrum_status launch(const Call& call, void* stream, int64_t count) {
-  using M = Memory<kD, kKeys, kGroups>;
-  const auto kernel = attention_groups_kernel<kElement, kD, kKeys, kGroups, kCluster>;
+  using M = Memory<kD, kKeys>;
+  const auto kernel = attention_groups_kernel<kElement, kD, kKeys, kCluster>;
   constexpr int kBytes = M::bytes(kCluster);
   static const cudaError_t allowed =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
@@ -325,7 +326,7 @@ fulcrum_status launch(const Call& call, void* stream, int64_t count) {
   cudaLaunchAttribute attributes[2] = {};
   cudaLaunchConfig_t config =
       streaming::config_of({.ctas = streaming::divide_up(call.queries, kGroupRows) * kCluster,
-                            .threads = kGroups * 128,
+                            .threads = kThreads,
                             .programmatic = true,
                             .cluster = kCluster,
                             .shared_bytes = kBytes},
@@ -336,27 +337,19 @@ fulcrum_status launch(const Call& call, void* stream, int64_t count) {
   return done();
 }
 
-template <Element kElement, int kD, int kKeys, int kGroups>
+template <Element kElement, int kD, int kKeys>
 fulcrum_status launch_cluster(const Call& call, int cluster, void* stream, int64_t count) {
-  if (cluster == 1) return launch<kElement, kD, kKeys, kGroups, 1>(call, stream, count);
-  if constexpr (kGroups == 2 || kKeys == 64) {
-    if (cluster == 2) return launch<kElement, kD, kKeys, kGroups, 2>(call, stream, count);
-  }
-  if constexpr (kGroups == 2) {
-    if (cluster == 4) return launch<kElement, kD, kKeys, kGroups, 4>(call, stream, count);
-  }
+  if (cluster == 1) return launch<kElement, kD, kKeys, 1>(call, stream, count);
+  if (cluster == 2) return launch<kElement, kD, kKeys, 2>(call, stream, count);
+  if (cluster == kMostGroupCtas) return launch<kElement, kD, kKeys, kMostGroupCtas>(call, stream, count);
   return failed(FULCRUM_UNSUPPORTED, "attention: no such cluster");
 }
 
 template <Element kElement>
 fulcrum_status launch_element(const Call& call, const Tiling& tiling, void* stream, int64_t count) {
-  if (call.d == 128) return launch_cluster<kElement, 128, 64, 2>(call, tiling.cluster, stream, count);
-  if (tiling.key_warps == 4) {
-    return tiling.step == 64 ? launch_cluster<kElement, 64, 64, 4>(call, tiling.cluster, stream, count)
-                             : launch_cluster<kElement, 64, 128, 4>(call, tiling.cluster, stream, count);
-  }
-  if (tiling.step == 64) return launch_cluster<kElement, 64, 64, 2>(call, tiling.cluster, stream, count);
-  return launch_cluster<kElement, 64, 128, 2>(call, tiling.cluster, stream, count);
+  if (call.d == 128) return launch_cluster<kElement, 128, 64>(call, tiling.cluster, stream, count);
+  if (tiling.step == 64) return launch_cluster<kElement, 64, 64>(call, tiling.cluster, stream, count);
+  return launch_cluster<kElement, 64, 128>(call, tiling.cluster, stream, count);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 // See dnn_attention_guard.h.
 #include "backends/cuda/dnn_attention_guard.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace fulcrum::backends::cuda {
@@ -92,39 +93,52 @@ __global__ void __maxnreg__(kScanRegisters) attention_guard_scan(const Attention
   if (threadIdx.x == 0) g.first_bad[blockIdx.x] = first == kNoKey ? kNoKey : static_cast<int>(begin) + first;
 }
 
-__global__ void __launch_bounds__(kThreads) attention_guard_patch(const AttentionGuard g) {
+/// The rows of a CTA that see something that is not finite; rarely any. `first`: of the head's keys.
+__device__ void patch_rows(const AttentionGuard& g, int64_t head, int64_t begin, int rows, int first,
+                           const float* statistics) {
+  constexpr uint16_t kNan = 0x7fff;  // in both types
+#pragma unroll 1
+  for (int row = 0; row < rows; ++row) {
+    const int64_t visible = g.causal ? begin + row + 1 + g.keys - g.queries : g.keys;
+    const bool is_bad = !isfinite(statistics[row]);
+    __syncthreads();  // the statistics may be the lse that is about to be written
+    if (!is_bad && first >= visible) continue;
+    uint16_t* o = g.o + row_begin(g, head, g.queries, begin + row);
+    for (int i = static_cast<int>(threadIdx.x); i < g.d; i += kThreads) o[i] = kNan;
+    if (threadIdx.x == 0 && g.lse) g.lse[head * g.queries + begin + row] = NAN;
+  }
+}
+
+/// This kernel stands between the call and whatever comes behind it, so it does next to nothing where all is finite: no
+/// index is divided, and all loads are under way at once. x: rows of a head, y: heads.
+__global__ void __launch_bounds__(kThreads)
+    attention_guard_patch(const AttentionGuard g, int parts, int64_t first_head) {
   __shared__ int shared_first;
-  __shared__ bool is_bad[kPatchRows];
-  const int64_t blocks = (g.queries + kPatchRows - 1) / kPatchRows, head = blockIdx.x / blocks;
-  const int64_t begin = blockIdx.x % blocks * kPatchRows, parts = g.parts_a_head();
-  const auto rows = static_cast<int>(min(int64_t{kPatchRows}, g.queries - begin));
   const int thread = static_cast<int>(threadIdx.x);
-  if (thread == 0) shared_first = kNoKey;
-  int first = kNoKey;
-  for (int64_t part = thread; part < parts; part += kThreads)
-    first = min(first, g.first_bad[head * parts + part]);
+  const int64_t head = first_head + blockIdx.y, begin = int64_t{blockIdx.x} * kPatchRows;
+  const auto rows = static_cast<int>(min(int64_t{kPatchRows}, g.queries - begin));
   const float* statistics = g.statistics + head * g.queries + begin;
-  bool some_row = false;
+  const int* first_bad = g.first_bad + head * parts;
+  float seen[kPatchRows / kThreads];
 #pragma unroll
   for (int pass = 0; pass < kPatchRows / kThreads; ++pass) {
     const int row = thread + pass * kThreads;
-    if (row >= rows) continue;
-    is_bad[row] = !isfinite(statistics[row]);
-    some_row |= is_bad[row];
+    seen[pass] = row < rows ? statistics[row] : 0;
   }
-  if (!__syncthreads_or(some_row || first != kNoKey)) return;
+  int first = kNoKey;
+  for (int part = thread; part < parts; part += kThreads) first = min(first, first_bad[part]);
+  bool is_clean = first == kNoKey;
+#pragma unroll
+  for (const float value : seen) is_clean &= isfinite(value);
+  if (thread == 0) shared_first = kNoKey;
+  if (__syncthreads_and(is_clean)) return;
   atomicMin(&shared_first, first);
   __syncthreads();
-  first = shared_first;
-  constexpr uint16_t kNan = 0x7fff;  // in both types
-  for (int row = 0; row < rows; ++row) {
-    const int64_t visible = g.causal ? begin + row + 1 + g.keys - g.queries : g.keys;
-    if (!is_bad[row] && first >= visible) continue;
-    uint16_t* o = g.o + row_begin(g, head, g.queries, begin + row);
-    for (int i = thread; i < g.d; i += kThreads) o[i] = kNan;
-    if (thread == 0 && g.lse) g.lse[head * g.queries + begin + row] = NAN;
-  }
+  patch_rows(g, head, begin, rows, shared_first, statistics);
 }
+
+/// Nothing: by the time it is over, CTAs of a kernel that became ready with it have their place.
+__global__ void attention_guard_delay() {}
 
 bool is_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % sizeof(uint4) == 0; }
 
@@ -151,10 +165,21 @@ fulcrum_status enqueue_guard_scan(const AttentionGuard& g, cudaStream_t stream) 
   return launched("a look for NaN among keys and values");
 }
 
+fulcrum_status enqueue_guard_delay(cudaStream_t stream) {
+  attention_guard_delay<<<1, 1, 0, stream>>>();
+  return launched("a wait for the attention to begin");
+}
+
 fulcrum_status enqueue_guard_patch(const AttentionGuard& g, cudaStream_t stream) {
-  const int64_t grid = g.batches * g.heads * ((g.queries + kPatchRows - 1) / kPatchRows);
-  if (grid > std::numeric_limits<int32_t>::max()) return too_many();
-  attention_guard_patch<<<static_cast<unsigned>(grid), kThreads, 0, stream>>>(g);
+  constexpr int64_t kMostHeads = 65535;
+  const int64_t blocks = (g.queries + kPatchRows - 1) / kPatchRows, heads = g.batches * g.heads;
+  if (blocks > std::numeric_limits<int32_t>::max() || g.parts() > std::numeric_limits<int32_t>::max())
+    return too_many();
+  // Heads past what a grid has down go in further launches.
+  for (int64_t head = 0; head < heads; head += kMostHeads) {
+    const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(std::min(kMostHeads, heads - head)));
+    attention_guard_patch<<<grid, kThreads, 0, stream>>>(g, static_cast<int>(g.parts_a_head()), head);
+  }
   return launched("rows that see a NaN");
 }
 

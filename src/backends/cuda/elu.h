@@ -23,10 +23,24 @@ FULCRUM_EVERYWHERE float negative_expm1(float x) {
   return x > -kLn2 ? near : far;
 }
 
+/// x where x > 0, else `other`, which is there in either case: left to itself the compiler makes a branch of it, and a
+/// thread then computes its elements one after the other.
+FULCRUM_EVERYWHERE float positive_or(float x, float other) {
+#ifdef __CUDA_ARCH__
+  float result;
+  asm("{\n.reg .pred p;\nsetp.gt.f32 p, %1, 0f00000000;\nselp.f32 %0, %1, %2, p;\n}"
+      : "=f"(result)
+      : "f"(x), "f"(other));
+  return result;
+#else
+  return x > 0 ? x : other;
+#endif
+}
+
 struct FastElu : Unary {
   float al;
   static FastElu from(const fulcrum_args& a) { return {{}, static_cast<float>(a.scalar[0].f)}; }
-  FULCRUM_EVERYWHERE float operator()(float x) const { return x > 0 ? x : al * negative_expm1(x); }
+  FULCRUM_EVERYWHERE float operator()(float x) const { return positive_or(x, al * negative_expm1(x)); }
 };
 
 }  // namespace fulcrum::backends::cuda::streaming

@@ -93,7 +93,8 @@ struct GemmEntries {
   static fulcrum_status run_wide(const fulcrum_args* args, void* stream, int64_t count) {
     const GemmCall call = kCallOf(*args);
     if (!wide_takes(call.gemm, call.operands)) return run_simple<Element::f32>(args, stream, count);
-    for (int64_t i = 0; i < count; ++i) enqueue_wide(call.gemm, call.operands, stream_of(stream));
+    const int chains = wide_chains_for(call.gemm);
+    for (int64_t i = 0; i < count; ++i) enqueue_wide(call.gemm, call.operands, chains, stream_of(stream));
     return launched("a matrix product");
   }
 
@@ -144,12 +145,6 @@ struct GemmEntries {
     kernel.run = run;
     return kernel;
   }
-  /// The chains' bits at every size.
-  static fulcrum_kernel wide(const char* variant) {
-    fulcrum_kernel kernel = simple<Element::f32>(variant, "fp32", "f32");
-    kernel.run = run_wide;
-    return kernel;
-  }
 
   static std::span<const fulcrum_kernel> all() {
     static const fulcrum_kernel kernels[] = {
@@ -168,7 +163,7 @@ struct GemmEntries {
         own("own_f16", "fp16", "f16", run_group<Element::f16>),
         own("own_bf16", "bf16", "bf16", run_group<Element::bf16>),
         own("group_tf32", "tf32", "f32", run_group<Element::f32>),
-        wide("wide"),
+        own("wide", "fp32", "f32", run_wide),
         unfused("unfused", "fp32", "f32"),
         unfused("unfused_tf32", "tf32", "f32"),
         unfused("unfused_f16", "fp16", "f16"),

@@ -60,7 +60,7 @@ fulcrum_status Product::run(const GemmOperands& operands, cudaStream_t stream) c
   if (route_.maker == Maker::group) return enqueue_group(gemm_, operands, route_.tile, stream);
   if (route_.maker == Maker::chains || route_.maker == Maker::wide) {
     if (route_.maker == Maker::wide)
-      enqueue_wide(gemm_, operands, stream);
+      enqueue_wide(gemm_, operands, route_.tile, stream);
     else
       enqueue_tiles(gemm_, operands, route_.tile, stream);
     return launched("a matrix product");
@@ -115,8 +115,9 @@ class RouteSearch {
       if (precision_ != Precision::fp32 && group_takes(gemm_, operands_)) {
         for (const int split : kGroupSplits) routes_.push_back(Route{.maker = Maker::group, .tile = split});
       }
-      if (precision_ == Precision::fp32 && wide_takes(gemm_, operands_))
-        routes_.push_back(Route{.maker = Maker::wide});
+      if (precision_ == Precision::fp32 && wide_takes(gemm_, operands_)) {
+        for (const int chains : kWideChains) routes_.push_back(Route{.maker = Maker::wide, .tile = chains});
+      }
     }
     if (flops_of(gemm_) > kOwnFlops) return;
     for (const int tile : kTiles) routes_.push_back(Route{.tile = tile});

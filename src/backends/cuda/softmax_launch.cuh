@@ -158,13 +158,13 @@ struct Kernels {
     constexpr Fit kFit = kAligned ? Fit::aligned : Fit::any;
     return launch_lanes<kFit, kLanes, kVectors, kRows>(plan, m, stream);
   }
-  /// Two vectors a lane where a row does not need more: as with the element-wise kernels, few loads in each of many
-  /// threads.
+  /// One or two vectors a lane where a row does not need more: as with the element-wise kernels, few loads in each of
+  /// many threads.
   static cudaError_t launch_warp(const Plan& plan, const Matrix& m, cudaStream_t stream) {
     if (m.n <= 16) return launch_fitting<4, 1, 2>(plan, m, stream);
     if (m.n <= 32) return launch_fitting<8, 1, 2>(plan, m, stream);
     if (m.n <= 64) return launch_fitting<16, 1, 2>(plan, m, stream);
-    if (m.n <= 128) return launch_fitting<32, 1, 2>(plan, m, stream);
+    if (m.n <= 128) return launch_fitting<32, 1, 1>(plan, m, stream);
     if (m.n <= 256) return launch_fitting<32, 2, 1>(plan, m, stream);
     if (m.n <= 512) return launch_fitting<32, 4, 1>(plan, m, stream);
     return launch_fitting<32, 8, 1>(plan, m, stream);

@@ -38,7 +38,8 @@ __device__ inline void finish_row(float (*v)[kCount], const Pair* pairs, float* 
 /// every lane takes part in every shuffle.
 template <bool kLog, Fit kFit, int kLanes, int kVectors, int kRows>
 __global__ void __launch_bounds__(256) softmax_warp(Matrix m) {
-  constexpr Reuse kReuse = kFit == Fit::full ? Reuse::again : Reuse::once;  // measured, not understood
+  // Timed on an H200: leaving the caches first was faster for all rows but those that fit exactly.
+  constexpr Reuse kReuse = kFit == Fit::full ? Reuse::again : Reuse::once;
   constexpr bool kAligned = kFit != Fit::any, kFull = kFit == Fit::full;
   constexpr int kMostN = 4 * kLanes * kVectors;
   constexpr int kCount = kVectors == 1 ? 4 : 8;

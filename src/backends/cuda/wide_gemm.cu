@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // See gemm.h: the chains of f32 in tiles of 128 rows and 64 columns, for products whose square tiles of 128, which a
-// library likes, leave half of a device idle. A thread has eight rows and four columns, so that three loads from shared
-// memory serve 32 multiplications; the slab behind the one in use waits in registers.
+// library likes, leave half of a device idle. A thread has eight rows and eight columns, so that four loads from shared
+// memory serve 64 multiplications; the slab behind the one in use waits in registers. Long sums are two chains, of the
+// lower and of the upper half of the terms, each by threads of its own, so that there are warps enough.
 #include <cstdint>
 #include <limits>
 
@@ -14,9 +15,11 @@
 namespace fulcrum::backends::cuda {
 namespace {
 
-constexpr int kThreads = 256, kTileM = 128, kTileN = 64, kDepth = 32;
+constexpr int kThreads = 128, kTileM = 128, kTileN = 64, kDepth = 16;
 constexpr int kPitchA = kTileM + 4, kPitchB = kTileN;
-constexpr int kSlabFloats = kDepth * (kPitchA + kPitchB), kSharedBytes = 2 * kSlabFloats * 4;
+constexpr int kSlabFloats = kDepth * (kPitchA + kPitchB);
+constexpr std::size_t kSharedBytes = 2 * kSlabFloats * 4;  // of a chain
+static_assert(2 * 32 * kThreads * 4 <= 2 * kSharedBytes);
 constexpr int kLoadsA = kTileM * kDepth / 4 / kThreads, kLoadsB = kTileN * kDepth / 4 / kThreads;
 
 /// A thread's share of a slab, between global and shared memory: A by four terms of a row, which are written as four
@@ -31,19 +34,20 @@ struct Share {
 
   static constexpr int kRowStep = kThreads / (kDepth / 4), kTermStep = kThreads / (kTileN / 4);
 
-  __device__ Share(const Gemm& g, const float* left, const float* right, int64_t row0, int64_t column0) {
-    const int thread = static_cast<int>(threadIdx.x);
+  __device__ Share(const Gemm& g, const float* left, const float* right, int64_t row0, int64_t column0,
+                   int k0, int k_end) {
+    const int thread = static_cast<int>(threadIdx.x) % kThreads;
     const int a_row = thread / (kDepth / 4), b_column = thread % (kTileN / 4) * 4;
     a_term = thread % (kDepth / 4) * 4;
     b_term = thread / (kTileN / 4);
-    a = left + (row0 + a_row) * g.k + a_term;
-    b = right + b_term * g.n + column0 + b_column;
+    a = left + (row0 + a_row) * g.k + k0 + a_term;
+    b = right + (int64_t{k0} + b_term) * g.n + column0 + b_column;
     a_step = kRowStep * g.k;
     b_step = kTermStep * g.n;
     b_slab = kDepth * g.n;
     rows_left = g.m - row0 - a_row;
     has_column = column0 + b_column < g.n;
-    terms_left = static_cast<int>(g.k);
+    terms_left = k_end - k0;
   }
   __device__ __forceinline__ void load() {
 #pragma unroll
@@ -63,7 +67,7 @@ struct Share {
     terms_left -= kDepth;
   }
   __device__ __forceinline__ void store(float* slab) const {
-    const int thread = static_cast<int>(threadIdx.x);
+    const int thread = static_cast<int>(threadIdx.x) % kThreads;
     float* to_a = slab + a_term * kPitchA + thread / (kDepth / 4);
 #pragma unroll
     for (int i = 0; i < kLoadsA; ++i) {
@@ -78,74 +82,126 @@ struct Share {
   }
 };
 
-/// One term's operands of a thread.
+/// One term's operands of a thread: four rows and four more, four columns and four more.
+constexpr int kNextRows = 32, kNextColumns = 16;
+
 struct Term {
-  float4 a[2], b;
+  float4 a[2], b[2];
 
   __device__ __forceinline__ void load(const float* a_from, const float* b_from) {
     a[0] = *reinterpret_cast<const float4*>(a_from);
-    a[1] = *reinterpret_cast<const float4*>(a_from + 16);
-    b = *reinterpret_cast<const float4*>(b_from);
+    a[1] = *reinterpret_cast<const float4*>(a_from + kNextRows);
+    b[0] = *reinterpret_cast<const float4*>(b_from);
+    b[1] = *reinterpret_cast<const float4*>(b_from + kNextColumns);
   }
-  __device__ __forceinline__ void add_to(float (&sum)[8][4]) const {
+  __device__ __forceinline__ void add_to(float (&sum)[8][8]) const {
     const float down[8] = {a[0].x, a[0].y, a[0].z, a[0].w, a[1].x, a[1].y, a[1].z, a[1].w};
-    const float along[4] = {b.x, b.y, b.z, b.w};
+    const float along[8] = {b[0].x, b[0].y, b[0].z, b[0].w, b[1].x, b[1].y, b[1].z, b[1].w};
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
 #pragma unroll
-      for (int j = 0; j < 4; ++j) sum[i][j] = __fmaf_rn(down[i], along[j], sum[i][j]);
+      for (int j = 0; j < 8; ++j) sum[i][j] = __fmaf_rn(down[i], along[j], sum[i][j]);
     }
   }
 };
 
-__global__ void __launch_bounds__(kThreads, 2)
+/// Rows [4 kFirst, 4 kFirst + 4) of a thread's eight.
+template <int kFirst>
+__device__ __forceinline__ void write_rows(const Gemm& g, const float (&sum)[8][8], const float* bias,
+                                           float* c, int64_t row, int64_t column) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int64_t at = column + half * kNextColumns;
+    if (at >= g.n) continue;
+    float added[4] = {};
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      if (bias) added[j] = bias[at + j];
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int64_t down = row + i + kFirst * kNextRows;
+      if (down >= g.m) continue;
+      float value[4];
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const float product = sum[kFirst * 4 + i][half * 4 + j], x = bias ? product + added[j] : product;
+        value[j] = g.activation == Activation::relu   ? streaming::Relu{}(x)
+                   : g.activation == Activation::gelu ? streaming::Gelu{}(x)
+                                                      : x;
+      }
+      store_four(c + down * g.n + at, value);
+    }
+  }
+}
+
+/// Four rows of a thread's sums on their way to its like in the other chain, and those that came from there.
+template <int kFirst>
+__device__ __forceinline__ void send_rows(const float (&sum)[8][8], float* inbox, int thread) {
+#pragma unroll
+  for (int i = 0; i < 32; ++i) inbox[i * kThreads + thread] = sum[kFirst * 4 + i / 8][i % 8];
+}
+template <int kFirst>
+__device__ __forceinline__ void add_rows(float (&sum)[8][8], const float* inbox, int thread) {
+#pragma unroll
+  for (int i = 0; i < 32; ++i) sum[kFirst * 4 + i / 8][i % 8] += inbox[i * kThreads + thread];
+}
+
+template <int kChains>
+__global__ void __launch_bounds__(kThreads* kChains, 1)
     wide_kernel(Gemm g, const float* a_all, const float* b_all, const float* bias, float* c_all) {
   extern __shared__ __align__(16) float memory[];
   const auto along = static_cast<unsigned>((g.n + kTileN - 1) / kTileN);
   const int64_t row0 = int64_t{blockIdx.x / along} * kTileM, column0 = int64_t{blockIdx.x % along} * kTileN;
   const int64_t entry = blockIdx.y;
-  // Four warps down and two along; in a warp four lanes down, with rows of their own and 16 further, and eight along.
-  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  const int row = warp / 2 * 32 + lane / 8 * 4, column = warp % 2 * 32 + lane % 8 * 4;
-  Share share(g, a_all + entry * g.m * g.k, b_all + entry * g.k * g.n, row0, column0);
-  float sum[8][4] = {};
-  const int slabs = static_cast<int>((g.k + kDepth - 1) / kDepth);
+  // Two warps down and two along; in a warp eight lanes down and four along.
+  const int chain = static_cast<int>(threadIdx.x) / kThreads,
+            thread = static_cast<int>(threadIdx.x) % kThreads;
+  const int lane = thread % 32, warp = thread / 32;
+  const int row = warp / 2 * 64 + lane / 4 * 4, column = warp % 2 * 32 + lane % 4 * 4;
+  const int k = static_cast<int>(g.k), terms = (k + kDepth * kChains - 1) / (kDepth * kChains) * kDepth;
+  const int k0 = min(k, chain * terms), k_end = min(k, k0 + terms);
+  Share share(g, a_all + entry * g.m * g.k, b_all + entry * g.k * g.n, row0, column0, k0, k_end);
+  float sum[8][8] = {};
+  const int slabs = (k_end - k0 + kDepth - 1) / kDepth;
+  float* own = memory + chain * 2 * kSlabFloats;
   streaming::follow();
-  share.load();
+  if (slabs > 0) share.load();
   for (int slab = 0; slab < slabs; ++slab) {
-    float* now = memory + slab % 2 * kSlabFloats;
+    float* now = own + slab % 2 * kSlabFloats;
     share.store(now);
-    __syncthreads();  // and nobody reads the slab before this one any more, which is the next to be written
+    // And no thread of the chain reads the slab before this one any more, which is the next to be written.
+    asm volatile("bar.sync %0, %1;" ::"r"(chain + 1), "n"(kThreads) : "memory");
     if (slab + 1 < slabs) share.load();
     const float *a = now + row, *b = now + kDepth * kPitchA + column;
     Term term[2];
     term[0].load(a, b);
 #pragma unroll
-    for (int k = 0; k < kDepth; ++k) {
-      if (k + 1 < kDepth) term[(k + 1) % 2].load(a + (k + 1) * kPitchA, b + (k + 1) * kPitchB);
-      term[k % 2].add_to(sum);
+    for (int i = 0; i < kDepth; ++i) {
+      if (i + 1 < kDepth) term[(i + 1) % 2].load(a + (i + 1) * kPitchA, b + (i + 1) * kPitchB);
+      term[i % 2].add_to(sum);
     }
   }
-  float added[4] = {};
-  if (column0 + column >= g.n) return;
-#pragma unroll
-  for (int j = 0; j < 4; ++j) {
-    if (bias) added[j] = bias[column0 + column + j];
-  }
-  float* c = c_all + entry * g.m * g.n + (row0 + row) * g.n + column0 + column;
-#pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    const int down = i % 4 + i / 4 * 16;
-    if (row0 + row + down >= g.m) continue;
-    float value[4];
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const float x = bias ? sum[i][j] + added[j] : sum[i][j];
-      value[j] = g.activation == Activation::relu   ? streaming::Relu{}(x)
-                 : g.activation == Activation::gelu ? streaming::Gelu{}(x)
-                                                    : x;
+  float* c = c_all + entry * g.m * g.n;
+  if constexpr (kChains == 1) {
+    write_rows<0>(g, sum, bias, c, row0 + row, column0 + column);
+    write_rows<1>(g, sum, bias, c, row0 + row, column0 + column);
+  } else {
+    float *lower = memory, *upper = memory + 32 * kThreads;  // what each of the chains gets
+    __syncthreads();                                         // nobody reads slabs any more
+    if (chain == 0) {
+      send_rows<1>(sum, upper, thread);
+    } else {
+      send_rows<0>(sum, lower, thread);
     }
-    store_four(c + down * g.n, value);
+    __syncthreads();
+    if (chain == 0) {
+      add_rows<0>(sum, lower, thread);
+      write_rows<0>(g, sum, bias, c, row0 + row, column0 + column);
+    } else {
+      add_rows<1>(sum, upper, thread);
+      write_rows<1>(g, sum, bias, c, row0 + row, column0 + column);
+    }
   }
 }
 
@@ -160,22 +216,25 @@ bool wide_takes(const Gemm& g, const GemmOperands& operands) {
          g.k < kMost / 2 && g.batch <= kMostEntries && tiles <= kMost;
 }
 
-void enqueue_wide(const Gemm& g, const GemmOperands& operands, cudaStream_t stream) {
+int wide_chains_for(const Gemm& g) { return g.k >= 8 * kDepth ? 2 : 1; }
+
+void enqueue_wide(const Gemm& g, const GemmOperands& operands, int chains, cudaStream_t stream) {
   if (g.outputs() == 0) return;
-  static const cudaError_t allowed =
-      cudaFuncSetAttribute(wide_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
-  (void)allowed;  // a launch that it forbids fails
+  const auto kernel = chains == 1 ? wide_kernel<1> : wide_kernel<2>;
   const int64_t tiles = (g.m + kTileM - 1) / kTileM * ((g.n + kTileN - 1) / kTileN);
   cudaLaunchAttribute attributes[2] = {};
-  cudaLaunchConfig_t config = streaming::config_of({.ctas = tiles,
-                                                    .threads = kThreads,
-                                                    .programmatic = streaming::can_follow(nullptr) != 0,
-                                                    .shared_bytes = kSharedBytes},
-                                                   nullptr, attributes);
+  cudaLaunchConfig_t config =
+      streaming::config_of({.ctas = tiles,
+                            .threads = kThreads * chains,
+                            .programmatic = streaming::can_follow(nullptr) != 0,
+                            .shared_bytes = chains == 1 ? kSharedBytes : 2 * kSharedBytes},
+                           nullptr, attributes);
   config.stream = stream;
   config.gridDim.y = static_cast<unsigned>(g.batch);
-  // An error stays for launched().
-  (void)cudaLaunchKernelEx(&config, wide_kernel, g, static_cast<const float*>(operands.a),
+  static const cudaError_t allowed = cudaFuncSetAttribute(
+      wide_kernel<2>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(2 * kSharedBytes));
+  (void)allowed;  // a launch that it forbids fails, and such an error stays for launched()
+  (void)cudaLaunchKernelEx(&config, kernel, g, static_cast<const float*>(operands.a),
                            static_cast<const float*>(operands.b), operands.bias,
                            static_cast<float*>(operands.c));
 }

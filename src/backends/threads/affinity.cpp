@@ -33,6 +33,24 @@ bool restrict_to(const CpuMask& mask) {
                            reinterpret_cast<const cpu_set_t*>(mask.words.data())) == 0;
 }
 
+bool move_off(const CpuMask& mask, std::span<const std::atomic<int>> taken) {
+  constexpr int kWordBits = 8 * sizeof(unsigned long);
+  for (int cpu = 0; cpu < static_cast<int>(mask.words.size()) * kWordBits; ++cpu) {
+    const unsigned long bit = 1UL << cpu % kWordBits;
+    const auto word = static_cast<std::size_t>(cpu / kWordBits);
+    const auto is_here = [cpu](const std::atomic<int>& place) {
+      return place.load(std::memory_order_relaxed) == cpu;
+    };
+    if ((mask.words[word] & bit) == 0 || std::any_of(taken.begin(), taken.end(), is_here)) continue;
+    CpuMask one{std::vector<unsigned long>(mask.words.size()), 1};
+    one.words[word] = bit;
+    const bool moved = restrict_to(one);
+    restrict_to(mask);
+    return moved;
+  }
+  return false;
+}
+
 int threads_to_use(int in_mask, const std::optional<std::string>& wanted) {
   const int allowed = std::max(in_mask, 1);
   if (!wanted) return allowed;

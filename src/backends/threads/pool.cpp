@@ -7,6 +7,7 @@
 #include "backends/threads/pool.h"
 
 #include <hwy/cache_control.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
@@ -25,6 +26,15 @@ constexpr double kPoliteSeconds = 5e-6;
 // parked worker wakes up (100 us and more on a virtual machine) would let that worker park again in the meantime.
 constexpr double kCallerPatience = 20;
 
+// Linux often wakes a worker on the core of its caller although another one is idle, and lets it stay there for about
+// 20 ms: measured on two cores, a job of 5 us on each takes 25. Moving a thread costs some 50 us, so it is not done
+// at once again.
+constexpr double kStaySeconds = 200e-6;
+// A look that took so long had another program on its core: where cores are not idle the scheduler knows best, and no
+// worker moves for a while.
+constexpr double kLongLookSeconds = 300e-6;
+constexpr double kLeastCrowdedSeconds = 0.1, kMostCrowdedSeconds = 1.6;
+
 thread_local bool inside_a_job = false;
 
 struct InsideAJob {
@@ -32,26 +42,38 @@ struct InsideAJob {
   ~InsideAJob() { inside_a_job = false; }
 };
 
-/// Waits until the counter is no longer `old`: spinning, then giving way between looks, then parked.
-std::uint32_t wait_for_change(const Counter& counter, std::uint32_t old, double spin_seconds,
-                              [[maybe_unused]] double patience = 1) {
+using Clock = std::chrono::steady_clock;
+
+double seconds_between(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+/// Waits until the counter is no longer `old`: spinning, then giving way between looks, then parked. `crowded` is set
+/// when giving way took long.
+std::uint32_t wait_for_change(const Counter& counter, std::uint32_t old, double spin_seconds, bool* crowded) {
   // A look at the clock costs as much as several pauses.
   constexpr int kPausesPerLook = 32;
-  std::chrono::steady_clock::time_point begin;
+  Clock::time_point begin;
   for (std::int64_t look = 0;; ++look) {
     for (int i = 0; i < kPausesPerLook; ++i) {
       const std::uint32_t now = counter.load(std::memory_order_acquire);
       if (now != old) return now;
       hwy::Pause();
     }
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = Clock::now();
     if (look == 0) begin = now;
-    const double waited_seconds = std::chrono::duration<double>(now - begin).count();
+    const double waited_seconds = seconds_between(begin, now);
     if (waited_seconds >= spin_seconds) break;
-    if (waited_seconds >= kPoliteSeconds) std::this_thread::yield();
+    if (waited_seconds < kPoliteSeconds) continue;
+    std::this_thread::yield();
+    if (crowded && seconds_between(now, Clock::now()) > kLongLookSeconds) *crowded = true;
   }
   counter.wait(old);
   return counter.load(std::memory_order_acquire);
+}
+
+void note_place(std::atomic<int>& place, int cpu) {
+  if (place.load(std::memory_order_relaxed) != cpu) place.store(cpu, std::memory_order_relaxed);
 }
 
 void raise(Counter& counter) {
@@ -64,9 +86,22 @@ void raise(Counter& counter) {
 struct Pool::Worker {
   int part = 0;  // of each job
   std::atomic<bool> stop = false;
+  Clock::time_point stays_until{};
+  double crowded_seconds = kLeastCrowdedSeconds;  // to stay for when it is crowded again
   alignas(128) Counter asked = 0;
   alignas(128) Counter answered = 0;
   std::thread thread;
+
+  void stay(Clock::time_point now, double seconds) {
+    stays_until = now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  }
+  /// Longer each time, as long as that is not long ago.
+  void stay_crowded() {
+    const auto now = Clock::now();
+    if (seconds_between(stays_until, now) > kMostCrowdedSeconds) crowded_seconds = kLeastCrowdedSeconds;
+    stay(now, crowded_seconds);
+    crowded_seconds = std::min(2 * crowded_seconds, kMostCrowdedSeconds);
+  }
 };
 
 void Pool::Job::run(int part) const {
@@ -75,7 +110,12 @@ void Pool::Job::run(int part) const {
 }
 
 Pool::Pool(int threads, double spin_seconds, CpuMask mask)
-    : threads_(std::max(threads, 1)), spin_seconds_(spin_seconds), mask_(std::move(mask)) {}
+    : threads_(std::max(threads, 1)),
+      spin_seconds_(spin_seconds),
+      mask_(std::move(mask)),
+      places_(static_cast<std::size_t>(threads_)) {
+  for (auto& place : places_) place.store(-1, std::memory_order_relaxed);
+}
 
 Pool::~Pool() { stop(); }
 
@@ -109,11 +149,31 @@ void Pool::serve(Worker& worker) {
   restrict_to(mask_);
   inside_a_job = true;
   for (std::uint32_t seen = 0;;) {
-    seen = wait_for_change(worker.asked, seen, spin_seconds_);
+    bool crowded = false;
+    seen = wait_for_change(worker.asked, seen, spin_seconds_, &crowded);
     if (worker.stop.load(std::memory_order_relaxed)) return;
+    if (crowded) worker.stay_crowded();
+    settle(worker);
     job_.run(worker.part);
     raise(worker.answered);
   }
+}
+
+/// On a core of its own, where there is one.
+void Pool::settle(Worker& worker) {
+  const auto parts = std::span(places_).first(static_cast<std::size_t>(job_.parts));
+  const auto own = static_cast<std::size_t>(worker.part);
+  int cpu = sched_getcpu();
+  const auto is_here = [cpu](const std::atomic<int>& place) {
+    return place.load(std::memory_order_relaxed) == cpu;
+  };
+  if (HWY_UNLIKELY(cpu >= 0 && std::any_of(parts.begin(), parts.begin() + worker.part, is_here))) {
+    const auto now = Clock::now();
+    if (now < worker.stays_until) return;
+    worker.stay(now, kStaySeconds);
+    if (move_off(mask_, parts)) cpu = sched_getcpu();
+  }
+  note_place(parts[own], cpu);
 }
 
 void Pool::parallel(std::int64_t pieces, int threads, Work work, void* context) {
@@ -125,6 +185,7 @@ void Pool::parallel(std::int64_t pieces, int threads, Work work, void* context) 
   parts = std::min(parts, static_cast<int>(workers_.size()) + 1);
   if (parts == 1) return work(context, 0, pieces);
   job_ = Job{work, context, pieces, parts};
+  note_place(places_[0], sched_getcpu());
   for (int i = 0; i < parts - 1; ++i) raise(workers_[static_cast<std::size_t>(i)]->asked);
   {
     const InsideAJob guard;
@@ -133,7 +194,7 @@ void Pool::parallel(std::int64_t pieces, int threads, Work work, void* context) 
   for (int i = 0; i < parts - 1; ++i) {
     Worker& worker = *workers_[static_cast<std::size_t>(i)];
     const std::uint32_t ticket = worker.asked.load(std::memory_order_relaxed);
-    wait_for_change(worker.answered, ticket - 1, kCallerPatience * spin_seconds_);
+    wait_for_change(worker.answered, ticket - 1, kCallerPatience * spin_seconds_, nullptr);
   }
 }
 

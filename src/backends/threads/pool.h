@@ -3,7 +3,8 @@
 //
 // A pool whose workers spin for a while after each job, because waking a parked thread costs as much as a job of
 // 50 us, and then park. The caller takes part. Jobs are cut into contiguous ranges by number alone, so that the
-// same piece falls to the same thread every time and its data stays in that core's cache.
+// same piece falls to the same thread every time and its data stays in that core's cache. A worker that the scheduler
+// has woken on the core of another thread of its job moves away.
 #pragma once
 
 #include <atomic>
@@ -11,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,6 +27,9 @@ struct CpuMask {
 CpuMask current_cpu_mask();
 /// Applies to the calling thread. False when the system refuses.
 bool restrict_to(const CpuMask& mask);
+/// Moves the calling thread to a CPU of the mask that is not among `taken`, and leaves it free to run on all of the mask
+/// from there on. False when there is none.
+bool move_off(const CpuMask& mask, std::span<const std::atomic<int>> taken);
 
 /// Threads to use when `in_mask` CPUs are allowed and the user wishes for `wanted` (FULCRUM_THREADS): never more
 /// than allowed; a wish that is no positive number counts as none.
@@ -61,6 +66,7 @@ class Pool {
 
   void start_up_to(int workers);
   void serve(Worker& worker);
+  void settle(Worker& worker);
 
   const int threads_;
   const double spin_seconds_;
@@ -70,6 +76,9 @@ class Pool {
   Job job_;  // written while no worker is at work
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<int> started_ = 0;
+  // The CPU that the thread of each part was last seen on; written only when it has changed, so that it stays in every
+  // core's cache.
+  std::vector<std::atomic<int>> places_;
 };
 
 }  // namespace fulcrum::backends::threads

@@ -3,6 +3,7 @@
 //
 // What belongs on a GPU, in which order, and what it gains end to end.
 #include <fmt/format.h>
+#include <fulcrum/machine.h>
 #include <fulcrum/report.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 
 #include "cli/decide/ledger.h"
 #include "cli/decide/page.h"
+#include "cli/profile/profile.h"
 #include "cli/profile/subject.h"
 
 namespace fulcrum::cli {
@@ -58,6 +60,10 @@ Result<Exit> run_plan(const Options& options, Context& context) {
   }
   FULCRUM_TRY(Subject subject, subject_of(options));
   if (options.has("html")) FULCRUM_CHECK(check_output_file(options.text("html")));
+  if (options.has("profile") && !machine::known()) {
+    // A file that cannot be read should not cost the measurement of this machine first.
+    FULCRUM_CHECK(load_profile(options.text("profile")));
+  }
   FULCRUM_TRY(Stock stock, Stock::open(context));
   FULCRUM_TRY(const std::vector<Target> targets, chosen_targets(options, stock));
   if (program) {

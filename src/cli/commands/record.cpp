@@ -107,7 +107,7 @@ Status print_neighbours(const CpuProfile& profile, const std::string& name, Cont
 /// Where the profile goes: --output, or a file of its own for a new recording. Empty: nowhere.
 std::string output_of(const Options& options) {
   if (options.has("output")) return options.text("output");
-  if (options.has("profile") && !options.has("format")) return "";
+  if (options.has("profile") && !options.has("format") && !options.has("perf-stat")) return "";
   return fmt::format("fulcrum-profile{}", chosen_format(options).ending);
 }
 
@@ -120,7 +120,8 @@ Result<Exit> run_record(const Options& options, Context& context) {
   if (options.has("against")) {
     FULCRUM_TRY(before, load_profile(options.text("against")));
   }
-  FULCRUM_TRY(const CpuProfile profile, profile_of(options, context));
+  FULCRUM_TRY(CpuProfile profile, profile_of(options, context));
+  if (options.has("perf-stat")) FULCRUM_CHECK(add_perf_stat(options.text("perf-stat"), profile));
   const report::ProfileFormat& format = chosen_format(options);
   if (output == "-") {
     context.write_output(format.text(profile));
@@ -133,9 +134,9 @@ Result<Exit> run_record(const Options& options, Context& context) {
   if (options.has("function")) FULCRUM_CHECK(print_neighbours(profile, options.text("function"), context));
   if (!output.empty()) context.print(fmt::format("\nwrote {} ({})\n", output, format.opens));
   if (options.has("html")) FULCRUM_CHECK(write_page(options.text("html"), summary, context));
-  const std::string file = options.has("profile")  ? options.text("profile")
-                           : format.name == "json" ? output
-                                                   : std::string();
+  const std::string file = !output.empty() && format.name == "json" ? output
+                           : options.has("profile")                 ? options.text("profile")
+                                                                    : std::string();
   if (!file.empty()) {
     context.print(fmt::format("Next: {} plan --profile {}\n", context.program(), file));
   }
@@ -183,6 +184,11 @@ Command record() {
            {.name = "against",
             .value = "FILE",
             .help = "an earlier profile: show which shares changed beyond their doubt",
+            .kind = Kind::file},
+           {.name = "perf-stat",
+            .value = "FILE",
+            .help =
+                "counters for the profile: what `perf stat` printed (also with -x or -j), here or elsewhere",
             .kind = Kind::file},
            {.name = "function",
             .value = "NAME",

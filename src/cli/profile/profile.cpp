@@ -121,6 +121,7 @@ Result<CpuProfile> record_profile(const Recording& recording, Context& context) 
                                  progress.lost > 0 ? fmt::format(", {} lost", progress.lost) : ""));
   };
   FULCRUM_TRY(CpuProfile profile, record::record(options));
+  if (!profile.counters.empty()) profile.counters["elapsed_seconds"] = profile.wall_seconds;
   context.progress("");
   profile.machine_id = context.machine().id;
   if (profile.command.empty()) {
@@ -141,6 +142,39 @@ Result<CpuProfile> record_profile(const Recording& recording, Context& context) 
 Result<CpuProfile> load_profile(const std::string& file) {
   FULCRUM_TRY(const std::string content, read_file(file));
   return report::read_profile(content, file);
+}
+
+Status add_perf_stat(const std::string& file, CpuProfile& profile) {
+  FULCRUM_TRY(const std::string content, read_file(file));
+  FULCRUM_TRY(const auto counts, report::from_perf_stat(content, file));
+  for (const auto& [name, count] : counts) profile.counters[name] = count;
+  profile.notes.push_back(fmt::format("counters are those of {}: of that run, not of this one", file));
+  return {};
+}
+
+std::string counters_text(const std::map<std::string, double>& counters) {
+  constexpr double kLineBytes = 64;
+  const auto of = [&counters](const char* name) {
+    const auto found = counters.find(name);
+    return found == counters.end() ? 0.0 : found->second;
+  };
+  std::vector<std::string> parts;
+  const auto ratio = [&](const char* part, const char* whole, const char* text) {
+    if (counters.contains(part) && of(whole) > 0) {
+      parts.push_back(fmt::format(fmt::runtime(text), 100 * of(part) / of(whole)));
+    }
+  };
+  if (counters.contains("instructions") && of("cycles") > 0) {
+    parts.push_back(fmt::format("{:.2f} instructions a cycle", of("instructions") / of("cycles")));
+  }
+  ratio("cache_misses", "cache_references", "{:.1f} % of cache references miss");
+  ratio("branch_misses", "branches", "{:.2f} % of branches are mispredicted");
+  ratio("stalled_cycles_backend", "cycles", "{:.0f} % of cycles wait for memory or arithmetic");
+  if (of("cache_misses") > 0 && of("elapsed_seconds") > 0) {
+    const double rate = kLineBytes * of("cache_misses") / of("elapsed_seconds");
+    parts.push_back(fmt::format("{}/s beyond the last cache", human_bytes(rate)));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 ProfileSummary summary_of(const CpuProfile& profile, const CpuProfile* before) {
@@ -168,7 +202,10 @@ ProfileSummary summary_of(const CpuProfile& profile, const CpuProfile* before) {
   add_threads_and_regions(hot, summary);
   add_flame(profile, before, summary);
   if (before != nullptr) add_changes(hot, *before, summary);
-  summary.notes = profile.notes;
+  if (std::string text = counters_text(profile.counters); !text.empty()) {
+    summary.notes.push_back("counters: " + std::move(text));
+  }
+  summary.notes.insert(summary.notes.end(), profile.notes.begin(), profile.notes.end());
   summary.notes.insert(summary.notes.end(), hot.notes.begin(), hot.notes.end());
   return summary;
 }

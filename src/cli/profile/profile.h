@@ -26,6 +26,11 @@ struct Recording {
 /// sample is an error.
 Result<CpuProfile> record_profile(const Recording& recording, Context& context);
 
+/// Adds what `perf stat` printed, of a run here or elsewhere, to the counters.
+Status add_perf_stat(const std::string& file, CpuProfile& profile);
+/// "1.2 instructions a cycle, 3.1 % of cache references miss": what the counters say; empty: there are none.
+std::string counters_text(const std::map<std::string, double>& counters);
+
 /// A file of any format that report::read_profile knows.
 Result<CpuProfile> load_profile(const std::string& file);
 

@@ -239,9 +239,10 @@ class Attribution {
     }
     const bool waits = owner.frame < frames.size() && facts_[frames[owner.frame]].of_threads;
     lock = lock || waits;
-    // Its own name, or who called it.
+    // Its own name, or who called it; what an op or a region calls is part of it.
+    const bool whole = owner.kind == CodeRow::Kind::op || owner.kind == CodeRow::Kind::region;
     const bool parallel =
-        !waits && std::any_of(frames.begin() + static_cast<std::ptrdiff_t>(below), frames.end(),
+        !waits && std::any_of(frames.begin() + static_cast<std::ptrdiff_t>(whole ? 0 : below), frames.end(),
                               [this](std::uint32_t frame) { return facts_[frame].parallel; });
     sums.parallel += parallel ? seconds : 0;
     sums.locks += lock ? seconds : 0;

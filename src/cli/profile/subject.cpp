@@ -166,6 +166,9 @@ Subject subject_of(const CpuProfile& profile, const Machine& host, const GpuCeil
     add_wants(subject, subject.input.items.back());
   }
   subject.notes.push_back(attribution_text(rows, hot));
+  if (const std::string text = counters_text(profile.counters); !text.empty()) {
+    subject.notes.push_back("counters: " + text);
+  }
   subject.notes.insert(subject.notes.end(), hot.notes.begin(), hot.notes.end());
   if (profile.exit_code != 0) {
     subject.notes.push_back(fmt::format("the program ended with exit code {}", profile.exit_code));

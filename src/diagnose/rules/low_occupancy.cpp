@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "diagnose/counters.h"
 #include "diagnose/gain.h"
@@ -17,7 +18,15 @@ namespace {
 constexpr std::string_view kId = "low_occupancy";
 constexpr double kLowOccupancy = 0.8, kBusy = 0.6;
 constexpr double kVeryLow = 0.25, kMostOfTheTime = 0.3;  // then it is said even though nobody knows
+// Two warps a scheduler hide next to nothing; half of what fits hides what there is to hide.
+constexpr double kHidesNothing = 0.125, kHidesEnough = 0.5;
 constexpr double kLeastShare = 0.1;  // of the timeline, for kernels of which nobody knows whether it matters
+
+// Matrix products keep their tiles in registers and need few warps.
+bool is_product(std::string_view name) {
+  return name.find("gemm") != std::string_view::npos || name.find("Gemm") != std::string_view::npos ||
+         name.find("conv") != std::string_view::npos || name.find("cudnn") != std::string_view::npos;
+}
 
 bool is_low(const Facts& facts, const Timeline::Kernel& kernel) {
   const LaunchShape& shape = shape_of(facts, kernel);
@@ -59,9 +68,16 @@ void look_at(const Facts& facts, const Group& group, Looked& looked) {
                                   std::min(1 - shape.occupancy / kLowOccupancy, 1 - light.larger())));
   } else {
     if (group.share < kLeastShare) return;
-    finding.evidence.push_back("whether that costs anything only counters tell");
-    const bool hides_little = shape.occupancy <= kVeryLow && group.share >= kMostOfTheTime;
-    if (!hides_little) finding.blocked_by = "sol";
+    const bool matters = group.share >= kMostOfTheTime;
+    if (matters && shape.occupancy <= kHidesNothing && !is_product(shape.name)) {
+      finding.evidence.push_back(
+          fmt::format("{:.0f} warps an SM hide hardly any latency; --counters would tell what that costs",
+                      shape.blocks_per_sm * std::ceil(shape.threads() / 32)));
+      add_gain(finding, kernel_gain(facts, group.ops, 0, 1 - shape.occupancy / kHidesEnough));
+    } else {
+      finding.evidence.push_back("whether that costs anything only counters tell");
+      if (!matters || shape.occupancy > kVeryLow) finding.blocked_by = "sol";
+    }
   }
   looked.findings.push_back(std::move(finding));
 }

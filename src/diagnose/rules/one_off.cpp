@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happens once: code compiled for this GPU, modules loaded. Seconds of the whole run and never of a step, so there
-// is no gain among those of the steady state.
+// What happens once: code compiled for this GPU, modules loaded. Seconds of the whole run and never of a step: the gain
+// is one of the whole run, and given only where it is much of that.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,6 +13,8 @@ namespace fulcrum::diagnose {
 namespace {
 
 constexpr std::string_view kId = "one_off";
+constexpr double kMuch = 0.2;         // of the run, to be worth a change
+constexpr double kSurelyGone = 0.85;  // of the seconds
 
 struct Kind {
   std::string_view what, doing, next;
@@ -67,14 +69,23 @@ Looked look(const Facts& facts) {
   for (const Kind& kind : kKinds) {
     const double seconds = seconds_of(facts, kind.what);
     if (seconds < kind.least_seconds || seconds < kind.least_share * wall_seconds) continue;
-    looked.findings.push_back(
-        {.claim = fmt::format("{} went into {}, once", human_seconds(seconds), kind.doing),
-         .evidence = {fmt::format("{} of the {} that the program ran",
-                                  percent(wall_seconds > 0 ? std::min(1.0, seconds / wall_seconds) : 1),
-                                  human_seconds(wall_seconds))},
-         .next_step = std::string(kind.next),
-         .grade = Evidence::measured,
-         .subject = std::string(kind.what)});
+    Finding finding{
+        .claim = fmt::format("{} went into {}, once", human_seconds(seconds), kind.doing),
+        .evidence = {fmt::format("{} of the {} that the program ran",
+                                 percent(wall_seconds > 0 ? std::min(1.0, seconds / wall_seconds) : 1),
+                                 human_seconds(wall_seconds))},
+        .next_step = std::string(kind.next),
+        .grade = Evidence::measured,
+        .subject = std::string(kind.what)};
+    // Code that is there has to be loaded all the same.
+    if (const double share = wall_seconds > 0 ? std::min(1.0, seconds / wall_seconds) : 0;
+        kind.what == "jit" && share >= kMuch) {
+      finding.grade = Evidence::bounded;
+      finding.saved_low = kSurelyGone * share;
+      finding.saved_high = std::min(0.99, share);
+      finding.severity = Severity::consider;
+    }
+    looked.findings.push_back(std::move(finding));
   }
   return looked;
 }

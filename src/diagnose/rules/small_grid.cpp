@@ -17,6 +17,7 @@ namespace {
 constexpr std::string_view kId = "small_grid";
 constexpr std::size_t kMostAlone = 2;  // kernels with a finding of their own; more are one finding
 constexpr std::size_t kNamed = 3;
+constexpr double kLeastPool = 0.05;  // of the time: many kernels are much to change
 constexpr double kMostBeside =
     0.5;  // share of its time with others beside it, above which the SMs are not idle
 
@@ -131,7 +132,7 @@ Looked look(const Facts& facts) {
   for (const Group* group : pool) together = merged(std::move(together), on_all_sms(facts, *group));
   Finding finding = about(facts, pool);
   add_gain(finding, simulate_up_to(facts, std::move(together)));
-  looked.findings.push_back(std::move(finding));
+  if (finding.saved_high >= kLeastPool) looked.findings.push_back(std::move(finding));
   return looked;
 }
 

@@ -13,6 +13,7 @@ namespace fulcrum::diagnose {
 namespace {
 
 constexpr double kLeastShare = 0.02, kLeastReadShare = 0.05;  // results have to be read some time
+constexpr double kLeastUnsure = 0.05;  // the high end, where the low one is next to nothing
 constexpr std::size_t kLeastStalls = 3;
 constexpr double kLeastAStep = 0.1;  // fewer are around the loop and not in it
 
@@ -128,7 +129,9 @@ Looked look(const Facts& facts) {
     if (stalls.calls.size() < kLeastStalls ||
         stalls.seconds < (reading ? kLeastReadShare : kLeastShare) * facts.timeline.seconds)
       continue;
-    looked.findings.push_back(finding_of(facts, std::move(stalls), reading));
+    Finding finding = finding_of(facts, std::move(stalls), reading);
+    if (finding.saved_low < facts.threshold && finding.saved_high < kLeastUnsure) continue;
+    looked.findings.push_back(std::move(finding));
   }
   return looked;
 }

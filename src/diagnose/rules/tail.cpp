@@ -3,8 +3,8 @@
 //
 // Kernels whose last wave of blocks fills little of the GPU. At w waves the time is that of ceil(w), so the last one
 // wastes T (ceil(w) - w) / ceil(w): 45 % at 1.1 waves, 5 % at 1.9. That is the bound, of blocks that take as long alone
-// as beside others. Most do not: an SM works faster on few blocks, so the finding also needs what model::utilisation
-// expects of the grid to be low.
+// as beside others. Most do not: an SM that has enough warps left works at its full rate, so the finding also needs the
+// last wave to take long in that light.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,11 +31,23 @@ double gain_of(const Timeline::Kernel& kernel) {
   return std::min(wasted(kernel.waves), 1 - std::max({0.0, kernel.dram_share, kernel.tensor_share}));
 }
 
+// Time of the last wave, of that of a full one: an SM that keeps some of its blocks finishes them sooner, unless too few
+// warps are left to hide each other's latencies.
+double last_wave(const GpuTrace::Device& device, const LaunchShape& shape, double waves) {
+  constexpr double kFillingWarps = 16;  // four for each of an SM's schedulers
+  const double slots = double(device.sms) * shape.blocks_per_sm;
+  const double left = (waves - std::floor(waves + 1e-9)) * slots;
+  const double on_one = std::ceil(left / device.sms - 1e-9);
+  const double rate = std::min(1.0, on_one * std::ceil(shape.threads() / 32) / kFillingWarps);
+  return rate <= 0 ? 1 : std::min(1.0, on_one / shape.blocks_per_sm / rate);
+}
+
 bool wastes_sms(const Facts& facts, const Timeline::Kernel& kernel) {
   const GpuTrace::Device* device = device_of(facts, kernel);
   const LaunchShape& shape = shape_of(facts, kernel);
-  if (device == nullptr || shape.blocks_per_sm <= 0) return false;
-  return 1 - model::utilisation(shape.blocks(), device->sms, shape.blocks_per_sm) >= kLeastGain - 1e-9;
+  if (device == nullptr || device->sms <= 0 || shape.blocks_per_sm <= 0) return false;
+  const double taken = std::floor(kernel.waves + 1e-9) + last_wave(*device, shape, kernel.waves);
+  return 1 - kernel.waves / taken >= kLeastGain - 1e-9;
 }
 
 bool has_tail(const Facts& facts, const Timeline::Kernel& kernel) {

@@ -19,6 +19,7 @@ constexpr double kNoTensor = 0.01;
 constexpr double kLeastShare = 0.1;              // of the timeline, where no gain can be computed
 constexpr std::int64_t kStartNs = 10'000;        // the low end: shorter products hardly use their units
 constexpr double kLowEta = 0.4, kHighEta = 0.9;  // of the tensor peak that products reach
+constexpr double kSlowFp32 = 0.65;               // of the fp32 peak, which products do not quite reach either
 
 bool names_any(std::string_view name, std::span<const std::string_view> words) {
   return std::any_of(words.begin(), words.end(),
@@ -68,12 +69,14 @@ Looked look(const Facts& facts) {
     Finding finding = about(facts, group);
     if (fp32 > 0 && tf32 > fp32) {
       const double memory = std::max(0.0, group.first().dram_share);
-      const auto local = [&](double eta) { return 1 - std::max(std::min(1.0, fp32 / (eta * tf32)), memory); };
+      const auto local = [&](double now, double then) {
+        return 1 - std::max(std::min(1.0, now * fp32 / (then * tf32)), memory);
+      };
       finding.evidence.push_back(
           fmt::format("fp32 {}, TF32 {} ({})", human_flops(fp32), human_flops(tf32), facts.roofs.from));
       Change low, high;
-      shorten(facts, low, group.ops, 1 - local(kLowEta), kStartNs);
-      shorten(facts, high, group.ops, 1 - local(kHighEta));
+      shorten(facts, low, group.ops, 1 - local(1, kLowEta), kStartNs);
+      shorten(facts, high, group.ops, 1 - local(kSlowFp32, kHighEta));
       add_gain(finding, facts.what_if ? simulate(facts, low, std::move(high))
                                       : simulate_up_to(facts, std::move(high)));
     } else {

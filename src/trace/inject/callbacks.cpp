@@ -198,24 +198,12 @@ void enable_domain(Session& s, CUpti_CallbackDomain domain, Api (&apis)[kMostFun
   }
 }
 
-void switch_domain(Session& s, CUpti_CallbackDomain domain, const Api (&apis)[kMostFunctions], bool on) {
-  for (std::uint32_t id = 1; id < kMostFunctions; ++id) {
-    const bool is_launch = apis[id].call == Call::launch || apis[id].call == Call::graph_launch;
-    if (apis[id].wanted && is_launch) s.cupti.cuptiEnableCallback(on ? 1 : 0, s.subscriber, domain, id);
-  }
-}
-
 }  // namespace
 
-void switch_callbacks(Session& s, bool on) noexcept {
-  if (on) events().forget();
-  // They stay on, and outside windows only count launches: where CUPTI sees one end of a call alone, all later calls of
-  // that thread get its number.
-  if (!s.config.has_part("toggle-calls")) return;
-  switch_domain(s, CUPTI_CB_DOMAIN_RUNTIME_API, runtime_apis, on);
-  switch_domain(s, CUPTI_CB_DOMAIN_DRIVER_API, driver_apis, on);
-}
+void forget_events() noexcept { events().forget(); }
 
+// Callbacks stay on, and outside windows only count launches: where CUPTI sees one end of a call alone, all later calls
+// of that thread get its number.
 void enable_callbacks(Session& s) noexcept {
   events();
   contents();

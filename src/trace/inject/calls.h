@@ -40,7 +40,7 @@ class ThreadCalls {
  public:
   static constexpr std::uint32_t kPlaces = 8192;
 
-  explicit ThreadCalls(pid_t thread) : tid(thread), ring_(new SeenCall[kPlaces]) {}
+  explicit ThreadCalls(pid_t thread) : ring_(new SeenCall[kPlaces]), tid(thread) {}
 
   /// Called by the thread itself. True: half a ring has gathered, and somebody should come for it.
   bool push(const SeenCall& call) {
@@ -98,14 +98,13 @@ class ThreadCalls {
     known_generation = 0;
   }
 
-  pid_t tid;                // read and changed under the lock of all rings
-  bool ended = false;       // so is this
-  bool in_runtime = false;  // of the thread alone: inside a call of the runtime that is looked at
-  // The stream that was asked for last, so that CUPTI is not asked again.
-  const void* known_context = nullptr;
+  // Of the thread alone, and with the first open call one line of memory: a program that does much between two launches
+  // has thrown all of this out of its caches. First the stream that was asked for last, so that CUPTI is not asked again.
+  alignas(64) const void* known_context = nullptr;
   const void* known_stream = nullptr;
-  bool known_per_thread = false;
   std::uint32_t known_generation = 0, known_id = 0;
+  bool known_per_thread = false;
+  bool in_runtime = false;  // inside a call of the runtime that is looked at
 
  private:
   // By this thread alone, so that no locked instruction is needed.
@@ -118,12 +117,17 @@ class ThreadCalls {
     std::uint32_t correlation;
   };
   static constexpr int kMostOpen = 8;
-  OpenCall open_[kMostOpen] = {};
   int open_count_ = 0;
   std::unique_ptr<SeenCall[]> ring_;
+  OpenCall open_[kMostOpen] = {};
   alignas(64) std::atomic<std::uint32_t> head_{0};
   std::atomic<std::int64_t> kernels_{0}, graphs_{0}, traced_{0}, lost_{0};
   alignas(64) std::atomic<std::uint32_t> tail_{0};
+
+ public:
+  // Read and changed under the lock of all rings.
+  pid_t tid;
+  bool ended = false;
 };
 
 /// The rings of all threads that call. That of a thread that has ended is fetched like the others, then used again.

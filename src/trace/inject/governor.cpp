@@ -12,9 +12,9 @@ namespace {
 
 // What the budget is for is met with something to spare: costs differ between machines, and looking costs a little
 // outside windows too.
-constexpr double kAim = 0.6;
+constexpr double kAim = 0.4;
 // Credit that gathers while the program does little: about what one window of a busy one costs.
-constexpr double kMostCreditNs = 10e6;
+constexpr double kMostCreditNs = 5e6;
 constexpr double kDenseRecordsPerSecond = 100e3;
 constexpr double kManyRecords = 30e3;  // of a dense window, which may then be shorter
 // A pair of a window and the time before it is noisy: the assumed cost counts as so many of them.

@@ -155,7 +155,7 @@ void Session::start() noexcept {
   } catch (...) {
     return;
   }
-  buffers.stock(16);
+  buffers.stock(2);  // the others by the writer's thread
   cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
   std::uint8_t yes = 1;
   std::size_t size = sizeof yes;
@@ -177,11 +177,7 @@ void Session::start() noexcept {
     writer.property("note", note);
     return;
   }
-  for (const CUpti_ActivityKind kind : kAlways) {
-    const bool is_cost = kind == CUPTI_ACTIVITY_KIND_OVERHEAD || kind == CUPTI_ACTIVITY_KIND_JIT;
-    if (is_cost && config.has_part("no-costs")) continue;
-    enable(kind);
-  }
+  for (const CUpti_ActivityKind kind : kAlways) enable(kind);
   for (const CUpti_ActivityKind kind : kInWindows) {
     if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && config.has_part("no-kernels")) continue;
     enable(kind);
@@ -202,7 +198,7 @@ void Session::set_window(bool on) noexcept {
   if (!on) in_window_ = false;
   for (const CUpti_ActivityKind kind : kInWindows)
     if (enabled_[kind]) on ? cupti.cuptiActivityEnable(kind) : cupti.cuptiActivityDisable(kind);
-  switch_callbacks(*this, on);
+  if (on) forget_events();
   if (on) in_window_ = true;
   ++toggles_;
   toggle_ns_ += now_ns() - begin_ns;

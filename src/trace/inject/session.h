@@ -101,8 +101,8 @@ void set_session(Session*) noexcept;
 // callbacks.cpp
 void enable_callbacks(Session&) noexcept;
 void CUPTIAPI on_callback(void* user, CUpti_CallbackDomain, CUpti_CallbackId, const void* data);
-/// At the begin and the end of a window. What events were recorded before it was not seen.
-void switch_callbacks(Session&, bool on) noexcept;
+/// At the begin of a window: what events were recorded before it was not seen.
+void forget_events() noexcept;
 // binaries.cpp
 void write_binaries(Writer&) noexcept;
 void write_command(Writer&) noexcept;

@@ -38,6 +38,7 @@ class HostLinker {
     own_ns_.assign(joined.trace.calls.size(), 0);
     elastic_.assign(joined.trace.calls.size(), false);
     before_.assign(joined.trace.calls.size(), -1);
+    full_ = joined.full_queue();
     for (const auto c : joined.calls) own_ns_[c] = length_ns(c);
   }
 
@@ -101,7 +102,7 @@ class HostLinker {
       const auto ops = joined_.caused_by(c);
       if (std::any_of(ops.begin(), ops.end(), [&](std::uint32_t i) { return waits_for_own_op(c, i); }))
         continue;
-      seen[kind].push_back(double(length_ns(c)));
+      if (!full_[c]) seen[kind].push_back(double(length_ns(c)));
     }
     for (auto& [kind, values] : seen) usual_ns_[kind] = std::int64_t(quantile(values, 0.5));
     // A GPU that was always busy shows no sync on an idle one.
@@ -112,8 +113,7 @@ class HostLinker {
     };
     for (const auto kind : {CallKind::device_sync, CallKind::stream_sync, CallKind::event_sync})
       usual(kind, 0.3);
-    usual(CallKind::copy, 0.6);
-    usual(CallKind::memset, 0.6);
+    for (const auto kind : {CallKind::launch, CallKind::copy, CallKind::memset}) usual(kind, 0.6);
     return_ns_ = returns.empty() ? scale_.unit_ns * 6 / 10 : std::int64_t(quantile(returns, 0.5));
   }
 
@@ -162,7 +162,7 @@ class HostLinker {
   void link_implicit(std::uint32_t c) {
     const CallKind kind = joined_.call(c).kind;
     const bool drains = kind == CallKind::free || kind == CallKind::host_free;
-    if (!drains && length_ns(c) < 3 * usual_ns_[kind] + 3 * scale_.unit_ns) return;
+    if (!drains && !full_[c] && length_ns(c) < 3 * usual_ns_[kind] + 3 * scale_.unit_ns) return;
     const auto i = latest_end(c, times_.end_ns[c]);
     if (i < 0) return;
     const auto end = joined_.end_ns[std::size_t(i)];
@@ -293,7 +293,7 @@ class HostLinker {
   std::map<CallKind, std::int64_t> usual_ns_;
   std::int64_t return_ns_ = 0;
   std::vector<std::vector<std::uint32_t>> by_end_;  // ops of each process
-  std::vector<bool> elastic_;
+  std::vector<bool> elastic_, full_;
   std::vector<std::int64_t> before_;  // call that comes before on the host
 };
 

@@ -140,9 +140,11 @@ std::int64_t tracing_of_graph_ns(const Joined& joined, std::uint32_t c) {
 void observe_costs(const Joined& joined, const Costs& known, Timeline& result) {
   Observations seen;
   look_at_ops(joined, seen);
+  const std::vector<bool> full = joined.full_queue();
   for (const auto c : joined.calls) {
     const GpuTrace::Call& call = joined.trace.calls[c];
-    if (call.kind == CallKind::launch) seen.launch.push_back(double(call.end_ns - call.begin_ns) * 1e-9);
+    if (call.kind == CallKind::launch && !full[c])
+      seen.launch.push_back(double(call.end_ns - call.begin_ns) * 1e-9);
   }
   std::erase_if(seen.latency, [](double seconds) { return seconds > kLongestLatency; });
   result.launch = choose(seen.launch, 0.5, known.launch_seconds, known.from, kLaunch);

@@ -304,4 +304,24 @@ void Joined::trim_windows() {
   windows = std::move(trimmed);
 }
 
+std::vector<bool> Joined::full_queue() const {
+  constexpr std::size_t kFull = 900;  // ops; CUDA queues about 1,024 launches
+  std::vector<bool> full(trace.calls.size(), false);
+  std::vector<std::vector<std::int64_t>> ends(trace.processes.size());
+  for (const auto i : ops) {
+    if (call_of[i] >= 0 && process_of[i] < ends.size()) ends[process_of[i]].push_back(end_ns[i]);
+  }
+  for (auto& one : ends) std::sort(one.begin(), one.end());
+  std::vector<std::size_t> issued(ends.size(), 0), ended(ends.size(), 0);
+  for (const auto c : calls) {
+    const auto process = call_process[c];
+    if (process >= ends.size()) continue;
+    const auto& done = ends[process];
+    while (ended[process] < done.size() && done[ended[process]] <= trace.calls[c].begin_ns) ++ended[process];
+    full[c] = issued[process] >= ended[process] + kFull;
+    for (const auto i : caused_by(c)) issued[process] += window_of[i] >= 0 && call_of[i] >= 0;
+  }
+  return full;
+}
+
 }  // namespace fulcrum::trace

@@ -50,6 +50,8 @@ struct Joined {
   std::vector<Span> windows;  // in which everything was seen, cut to the ops in them
   bool partial = false;       // there are off-windows
 
+  /// By call: it began with as much queued as CUDA takes, so that it may have waited for room.
+  std::vector<bool> full_queue() const;
   const GpuTrace::Op& op(std::uint32_t number) const { return trace.ops[number]; }
   /// The call that says what call number `c` (an outermost one) does.
   const GpuTrace::Call& call(std::int64_t c) const { return trace.calls[meaning[std::size_t(c)]]; }

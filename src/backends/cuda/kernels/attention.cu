@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // attention on the device, in f16 and bf16: the best way for the shape ("default", "bf16"), our kernels by name
-// ("split...", "staged...", "flash..."), and cuDNN's ("cudnn...").
+// ("split...", "staged...", "groups...", "flash..."), and cuDNN's ("cudnn...").
 #include <cstring>
 #include <memory>
 #include <span>
@@ -36,10 +36,8 @@ attention::Tiling staged_tiling(int d) {
   return {.tiles = d == 64 ? 2 : 1, .step = 32, .row_warps = 1, .key_warps = 8, .cluster = 1, .staged = true};
 }
 
-attention::Tiling groups_tiling(const attention::Call& call, const char* variant) {
-  const bool four = std::strncmp(variant, "groups4", 7) == 0;
-  const int step = call.d == 128 || std::strncmp(variant, "groups64", 8) == 0 ? 64 : 128;
-  return attention::grouped_tiling(call, four ? 4 : 2, four && call.keys <= 512 ? 64 : step);
+attention::Tiling groups_tiling(const attention::Call& call) {
+  return attention::grouped_tiling(call, call.d == 128 ? 64 : 128);
 }
 
 fulcrum_status plan(const fulcrum_kernel* self, const fulcrum_args* args, void** into) {
@@ -47,7 +45,7 @@ fulcrum_status plan(const fulcrum_kernel* self, const fulcrum_args* args, void**
   plan->element = std::strcmp(self->dtype, "f16") == 0 ? Element::f16 : Element::bf16;
   const attention::Call call = attention::call_of(*args);
   if (std::strncmp(self->variant, "groups", 6) == 0) {
-    const attention::Tiling tiling = groups_tiling(call, self->variant);
+    const attention::Tiling tiling = groups_tiling(call);
     if (attention::groups_takes(call, tiling)) plan->route = {Way::split, tiling};
   } else if (std::strncmp(self->variant, "staged", 6) == 0) {
     if (attention::split_takes(call)) plan->route = {Way::split, staged_tiling(call.d)};
@@ -86,19 +84,8 @@ int has_staged(const fulcrum_args* args) {
 int has_groups(const fulcrum_args* args) {
   if (!available() || !has_split(args)) return 0;
   const attention::Call call = attention::call_of(*args);
-  return attention::groups_takes(call, groups_tiling(call, "groups"));
+  return attention::groups_takes(call, groups_tiling(call));
 }
-int has_groups64(const fulcrum_args* args) {
-  if (!available() || !has_split(args)) return 0;
-  const attention::Call call = attention::call_of(*args);
-  return attention::groups_takes(call, groups_tiling(call, "groups64"));
-}
-int has_groups4(const fulcrum_args* args) {
-  if (!available() || !has_split(args)) return 0;
-  const attention::Call call = attention::call_of(*args);
-  return attention::groups_takes(call, groups_tiling(call, "groups4"));
-}
-
 fulcrum_kernel entry(const char* variant, Element element, int (*supports)(const fulcrum_args*)) {
   const bool f16 = element == Element::f16;
   return fulcrum_kernel{.variant = variant,
@@ -113,12 +100,11 @@ fulcrum_kernel entry(const char* variant, Element element, int (*supports)(const
 
 std::vector<fulcrum_kernel> all() {
   std::vector<fulcrum_kernel> kernels = {
-      entry("default", Element::f16, nullptr),       entry("bf16", Element::bf16, nullptr),
-      entry("split", Element::f16, has_split),       entry("split_bf16", Element::bf16, has_split),
-      entry("staged", Element::f16, has_staged),     entry("staged_bf16", Element::bf16, has_staged),
-      entry("groups", Element::f16, has_groups),     entry("groups_bf16", Element::bf16, has_groups),
-      entry("groups64", Element::f16, has_groups64), entry("groups4", Element::f16, has_groups4),
-      entry("flash", Element::f16, nullptr),         entry("flash_bf16", Element::bf16, nullptr)};
+      entry("default", Element::f16, nullptr),   entry("bf16", Element::bf16, nullptr),
+      entry("split", Element::f16, has_split),   entry("split_bf16", Element::bf16, has_split),
+      entry("staged", Element::f16, has_staged), entry("staged_bf16", Element::bf16, has_staged),
+      entry("groups", Element::f16, has_groups), entry("groups_bf16", Element::bf16, has_groups),
+      entry("flash", Element::f16, nullptr),     entry("flash_bf16", Element::bf16, nullptr)};
   for (fulcrum_kernel kernel : dnn_attention_kernels()) {
     // One name, one kernel.
     if (std::strcmp(kernel.variant, "cudnn") == 0 && std::strcmp(kernel.dtype, "bf16") == 0)

@@ -3,10 +3,9 @@
 //
 // cosine_topk on the device: which way of topk.h serves a call, and the memory it needs.
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <span>
-#include <string_view>
+#include <string>
 
 #include "backends/cuda/streaming.cuh"
 #include "backends/cuda/topk.h"
@@ -22,8 +21,6 @@ enum class Way { fastest, stream, tensor, packed };
 
 /// A pass over the rows for every few queries is cheaper below these: products on tensor cores need a launch more.
 constexpr std::int64_t kTensorQueries = 9, kTensorPairs = 100'000;
-constexpr double kThreeHalves = 0.2;  // 3 x f32's peak / f16's, on an H200
-constexpr double kOneHalf = 0.5;      // tf32's / f16's
 
 Search search_of(const fulcrum_args& a) {
   const bool unit = a.scalar[0].i == 1;
@@ -67,7 +64,7 @@ fulcrum_status plan(const fulcrum_kernel*, const fulcrum_args* a, void** made) {
     *made = plan.release();
     return done();
   }
-  std::size_t list_bytes = 0, counter_bytes = 0, count_bytes = 0;
+  std::size_t list_bytes = 0, counter_bytes = 0, count_bytes = 0, packed_bytes = 0;
   const auto takes_copies = [&] {
     if (kWay == Way::packed) return topk::packed_takes(s, kTerms);
     return kWay == Way::fastest && topk::packed_pays(s, kTerms);
@@ -81,8 +78,10 @@ fulcrum_status plan(const fulcrum_kernel*, const fulcrum_args* a, void** made) {
       shapes.products = topk::tensor_shape(s, kTerms);
       if (takes_copies()) {
         const topk::TensorShape packed = topk::packed_shape(s, kTerms);
+        const std::size_t bytes = packed.packed_bytes(s);
         // Without the memory for copies there is still the other way.
-        if (plan->packed.take(packed.packed_bytes(s)).code == FULCRUM_OK) shapes.products = packed;
+        if (packed_bytes == 0 && plan->packed.take(bytes).code == FULCRUM_OK) packed_bytes = bytes;
+        if (bytes <= packed_bytes) shapes.products = packed;
       }
       list_bytes = std::max(list_bytes, shapes.products.candidate_bytes());
       counter_bytes = std::max(counter_bytes, shapes.products.bound_bytes());
@@ -123,12 +122,28 @@ int tensor_supports(const fulcrum_args* a) {
   return available() && topk::tensor_takes(a->dim[kQ], a->dim[kN], a->dim[kD], a->dim[kK]);
 }
 
+/// The instruction set with the unit that multiplies, as far as tensor cores do.
+const char* isa_f16() {
+  static const std::string name = std::string(streaming::isa()) + "+fp16";
+  return name.c_str();
+}
+const char* isa_tf32() {
+  static const std::string name = std::string(streaming::isa()) + "+tf32";
+  return name.c_str();
+}
+
+/// Products on tensor cores are kTerms for one; `fastest` may take the copies in half precision.
 template <Way kWay, int kTerms>
 fulcrum_kernel make(const char* variant, const char* precision) {
+  constexpr bool kStreams = kWay == Way::stream;
   return fulcrum_kernel{.variant = variant,
                         .precision = precision,
                         .level = 1,
-                        .isa = streaming::isa,
+                        .flop_factor = kStreams ? 1 : kTerms,
+                        .isa = kStreams              ? streaming::isa
+                               : kWay == Way::tensor ? isa_tf32
+                                                     : isa_f16,
+                        .supports = kWay == Way::tensor || kWay == Way::packed ? tensor_supports : nullptr,
                         .plan = plan<kWay, kTerms>,
                         .drop = drop,
                         .run = run};
@@ -139,18 +154,11 @@ fulcrum_kernel make(const char* variant, const char* precision) {
 /// `default`: scores are compared in the precision of f32, by fma or by three products of tf32; `tf32` finds its
 /// candidates with one. Their results are the same. The others are one way each.
 std::span<const fulcrum_kernel> cosine_topk() {
-  static const std::array<fulcrum_kernel, 7> kernels = [] {
-    std::array<fulcrum_kernel, 7> made{
-        make<Way::fastest, 3>("default", nullptr),   make<Way::fastest, 1>("tf32", "tf32"),
-        make<Way::stream, 3>("stream", nullptr),     make<Way::tensor, 3>("tensor", nullptr),
-        make<Way::tensor, 1>("tensor_tf32", "tf32"), make<Way::packed, 3>("packed", nullptr),
-        make<Way::packed, 1>("packed_tf32", "tf32")};
-    for (std::size_t i = 3; i < made.size(); ++i) made[i].supports = tensor_supports;
-    // Products of halves on tensor cores take as long as so many of those that the peak of a precision is measured with.
-    made[0].flop_factor = made[3].flop_factor = made[5].flop_factor = kThreeHalves;
-    made[1].flop_factor = made[4].flop_factor = made[6].flop_factor = kOneHalf;
-    return made;
-  }();
+  static const fulcrum_kernel kernels[] = {
+      make<Way::fastest, 3>("default", nullptr),   make<Way::fastest, 1>("tf32", "tf32"),
+      make<Way::stream, 3>("stream", nullptr),     make<Way::tensor, 3>("tensor", nullptr),
+      make<Way::tensor, 1>("tensor_tf32", "tf32"), make<Way::packed, 3>("packed", nullptr),
+      make<Way::packed, 1>("packed_tf32", "tf32")};
   return kernels;
 }
 

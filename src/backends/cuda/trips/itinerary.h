@@ -85,11 +85,11 @@ inline std::vector<Shares> uneven_cuts(const Cargo& cargo) {
       cuts = {{{30}, {25}, {18}, {12}, {8}, {4}, {2}, {1, through}},
               {{10, mapped}, {27}, {22}, {17}, {12}, {7}, {3}, {2, through}}};
     }
-    cuts.insert(cuts.end(), {{{50}, {28}, {15}, {7, through}},
+    cuts.insert(cuts.end(), {{{40}, {27}, {17}, {10}, {6, through}},
+                             {{50}, {28}, {15}, {7, through}},
                              {{12, mapped}, {56}, {24}, {8, through}},
                              {{60}, {30}, {10, through}},
                              {{25, mapped}, {50}, {25, through}},
-                             {{40}, {27}, {17}, {10}, {6, through}},
                              {{40, mapped}, {40}, {20, through}}});
   } else {
     if (many) {
