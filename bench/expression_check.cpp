@@ -107,8 +107,13 @@ measure::Subject subject(std::string name, std::vector<backends::Call>& calls) {
                           }};
 }
 
-/// Floats that a step reads, results of steps before and leaves.
-int reads_of(const ops::TapeStep& step) { return step.a == ops::kTapeConst ? 1 : 2; }
+/// Floats that a step reads: the result of the one before, and leaves.
+int reads_of(const ops::TapeStep& step) {
+  int reads = 1;
+  for (int k = 0; k < ops::operands_of(step.code); ++k)
+    reads += (k == 0 ? step.a : step.b) != ops::kTapeConst;
+  return reads;
+}
 
 /// What a pass over `n` floats of a chain can hope for.
 struct Bound {

@@ -15,22 +15,56 @@ constexpr double kAssumedSmallCopy = 6.5e-6;  // seconds, from the call to the e
 constexpr double kAssumedFloor = 1.5e-6;      // seconds on the GPU
 constexpr std::size_t kLeastBatch = 4;        // copies in a row
 constexpr double kLeastSmallCopiesAStep = 8;
-constexpr double kHostWrites = 20e9;  // bytes a second that one thread of a host writes at most
+constexpr double kHostWrites = 20e9;               // bytes a second that one thread of a host writes at most
+constexpr double kPageBytes = 4096, kTouchNs = 1;  // and a value in each page takes it that long, at least
 
-// Share of that many bytes that the host could not have written outside the API between two calls; 0: all of them, or
-// another thread made the calls.
-double unwritten_share(const Joined& joined, std::int64_t from_call, std::int64_t to_call, double bytes) {
-  if (from_call < 0 || to_call < 0) return 0;
+// Host time outside the API between two calls; negative: another thread made the calls.
+double host_ns_between(const Joined& joined, std::int64_t from_call, std::int64_t to_call) {
+  if (from_call < 0 || to_call < 0) return -1;
   const auto& calls = joined.trace.calls;
   const auto thread = calls[std::size_t(from_call)].thread;
-  if (calls[std::size_t(to_call)].thread != thread) return 0;
+  if (calls[std::size_t(to_call)].thread != thread) return -1;
   const auto& own = joined.calls_of_thread[thread];
   double host_ns = 0;
   for (std::size_t i = joined.place[std::size_t(from_call)] + 1; i <= joined.place[std::size_t(to_call)];
        ++i) {
     host_ns += double(joined.host_ns_before(own[i]));
   }
-  return std::max(0.0, 1 - host_ns * 1e-9 * kHostWrites / bytes);
+  return host_ns;
+}
+
+// Uploads to one place that look repeated.
+struct Place {
+  std::vector<std::uint32_t> ops;
+  double bytes = 0,
+         touched = 0;  // of one; of all, those before which the host could have put a value into each page
+  std::vector<double> unwritten;  // shares of the bytes that it had no time to write
+};
+using Places = std::map<std::pair<std::uint32_t, std::uint64_t>, Place>;
+
+// Every step has some input. Where nothing else is uploaded, and the host had the time to change something here and
+// there, the smallest upload is that input and no repetition, unless it is larger than what steps are given.
+void drop_input(Places& places) {
+  constexpr double kLargestInput = 4 << 20;
+  auto least = places.end();
+  for (auto at = places.begin(); at != places.end(); ++at) {
+    const bool could =
+        2 * at->second.touched > double(at->second.ops.size()) && at->second.bytes < kLargestInput;
+    if (could && (least == places.end() || at->second.bytes < least->second.bytes)) least = at;
+  }
+  if (least != places.end()) places.erase(least);
+}
+
+bool any_other_upload(const Facts& facts, const Places& places) {
+  std::set<std::uint32_t> known;
+  for (const auto& [where, place] : places) known.insert(place.ops.begin(), place.ops.end());
+  std::size_t others = 0;
+  for (std::uint32_t i = 0; i < facts.trace.ops.size(); ++i) {
+    const GpuTrace::Op& op = facts.trace.ops[i];
+    others += op.kind == GpuOpKind::copy && op.copy == CopyKind::h2d && is_steady(facts, op.begin_ns) &&
+              known.count(i) == 0;
+  }
+  return double(others) >= 0.5 * steps(facts);
 }
 
 bool is_repetition(const Facts& facts, const Repeats& repeats) {
@@ -126,7 +160,7 @@ Repeats repeated_uploads(const Facts& facts, const Joined& joined) {
       downloaded;  // the last op that wrote to the host there
   Repeats hashed, guessed;
   hashed.hashed = true;
-  std::vector<double> shares;  // that the host left as they were, of guessed ones
+  Places unchanged;  // as far as the host had no time to change them
   const auto add = [](Repeats& into, std::uint32_t number, const GpuTrace::Op& op) {
     into.ops.push_back(number);
     into.seconds += double(op.duration_ns()) * 1e-9;
@@ -151,17 +185,28 @@ Repeats repeated_uploads(const Facts& facts, const Joined& joined) {
       if (op.content_hash != 0 && last.hash != 0) {
         if (last.hash == op.content_hash && last.bytes == op.bytes) add(hashed, i, op);
       } else if (same_place) {
-        const double share = unwritten_share(joined, joined.call_of_op[std::size_t(last.op)],
-                                             joined.call_of_op[i], double(op.bytes));
-        if (share > 0) {
-          add(guessed, i, op);
-          shares.push_back(share);
+        const double ns =
+            host_ns_between(joined, joined.call_of_op[std::size_t(last.op)], joined.call_of_op[i]);
+        const double share = 1 - ns * 1e-9 * kHostWrites / double(op.bytes);
+        if (ns >= 0 && share > 0) {
+          Place& place = unchanged[{process, op.to_address}];
+          place.ops.push_back(i);
+          place.bytes = double(op.bytes);
+          place.touched += ns >= kTouchNs * double(op.bytes) / kPageBytes;
+          place.unwritten.push_back(share);
         }
       }
     }
     last = {op.from_address, op.content_hash, op.bytes, std::int64_t(i)};
   }
   if (!hashed.ops.empty()) return hashed;
+  if (!any_other_upload(facts, unchanged)) drop_input(unchanged);
+  std::vector<double> shares;
+  for (const auto& [where, place] : unchanged) {
+    for (const std::uint32_t op : place.ops) add(guessed, op, facts.trace.ops[op]);
+    shares.insert(shares.end(), place.unwritten.begin(), place.unwritten.end());
+  }
+  std::sort(guessed.ops.begin(), guessed.ops.end());
   if (!shares.empty()) {  // of most of them: a pause now and then says nothing
     const auto low = shares.begin() + std::ptrdiff_t(shares.size() / 4);
     std::nth_element(shares.begin(), low, shares.end());

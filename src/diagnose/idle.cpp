@@ -136,23 +136,33 @@ std::int64_t resume_limit_ns(const Facts& facts, const Joined& joined) {
   return std::clamp(std::int64_t(kLaunches * double(*middle)), kShortestNs, kLongestNs);
 }
 
-// The last wait of the host before the launch that ended a gap, of the same step; -1: none.
-std::int64_t wait_before(const Facts& facts, const Joined& joined, const Timeline::Gap& gap) {
-  const auto& begins = facts.timeline.iterations.begins_ns;
-  const auto step = std::upper_bound(begins.begin(), begins.end(), gap.begin_ns);
-  const std::int64_t since_ns = step == begins.begin() ? facts.timeline.begin_ns : *std::prev(step);
-  std::int64_t call = gap.after < joined.call_of_op.size() ? joined.call_of_op[gap.after] : -1;
-  while (call >= 0) {
-    call = joined.before(std::uint32_t(call));
-    if (call >= 0 && is_wait(joined.kind[std::size_t(call)])) return call;
-    if (call >= 0 && facts.trace.calls[std::size_t(call)].end_ns < since_ns) return -1;
+// Waits of the host, of all its threads: a training loop waits in one and launches in another as well.
+struct Waits {
+  std::int64_t limit_ns = 0;                                // of host time after them that is theirs; 0: none
+  std::vector<std::pair<std::int64_t, std::int64_t>> ends;  // instant and call, in order
+
+  Waits(const Facts& facts, const Joined& joined) {
+    if (!runs_ahead(facts, joined)) return;
+    limit_ns = resume_limit_ns(facts, joined);
+    for (const auto& own : joined.calls_of_thread) {
+      for (const std::uint32_t call : own) {
+        if (is_wait(joined.kind[call])) ends.emplace_back(facts.trace.calls[call].end_ns, call);
+      }
+    }
+    std::sort(ends.begin(), ends.end());
   }
-  return -1;
-}
+  // The last one that returned before a gap ended, not longer ago than a step; -1: none.
+  std::int64_t before(const Facts& facts, const Timeline::Gap& gap) const {
+    const auto at = std::upper_bound(ends.begin(), ends.end(), std::pair(gap.end_ns, INT64_MAX));
+    if (at == ends.begin()) return -1;
+    const auto step_ns = std::int64_t(facts.timeline.iterations.median_seconds * 1e9);
+    return std::prev(at)->first >= gap.begin_ns - step_ns ? std::prev(at)->second : -1;
+  }
+};
 
 Idle owned(const Facts& facts, const Joined& joined, const Timeline::Gap& gap,
            const std::vector<const GpuTrace::Fault*>& faults, std::int64_t limit_ns, bool prefetches,
-           std::int64_t resume_ns) {
+           const Waits& waits) {
   Idle idle{.gap = &gap};
   const auto length = gap.end_ns - gap.begin_ns;
   const auto moving = faults.empty() ? 0 : moved_ns(faults, gap.begin_ns, gap.end_ns);
@@ -165,15 +175,14 @@ Idle owned(const Facts& facts, const Joined& joined, const Timeline::Gap& gap,
   switch (gap.cause) {
     case GapCause::launch:
       idle.owner = is_dispatch(facts, joined, gap, limit_ns) ? Owner::launch : Owner::nobody;
-      if (resume_ns > 0 && idle.owner == Owner::launch &&
-          (idle.call = wait_before(facts, joined, gap)) >= 0) {
+      if (waits.limit_ns > 0 && idle.owner == Owner::launch && (idle.call = waits.before(facts, gap)) >= 0) {
         idle.owner = Owner::sync;
       }
       break;
     case GapCause::host:
       if (near_hashing(facts, joined, gap)) break;
-      if (resume_ns > 0 && is_dispatch(facts, joined, gap, resume_ns) &&
-          (idle.call = wait_before(facts, joined, gap)) >= 0) {
+      if (waits.limit_ns > 0 && is_dispatch(facts, joined, gap, waits.limit_ns) &&
+          (idle.call = waits.before(facts, gap)) >= 0) {
         idle.owner = Owner::sync;
         break;
       }
@@ -256,12 +265,12 @@ std::vector<Idle> idle_times(const Facts& facts, const Joined& joined) {
   const std::int64_t limit_ns = dispatch_limit_ns(facts);
   const bool prefetches =
       std::find(joined.kind.begin(), joined.kind.end(), CallKind::prefetch) != joined.kind.end();
-  const std::int64_t resume_ns = runs_ahead(facts, joined) ? resume_limit_ns(facts, joined) : 0;
+  const Waits waits(facts, joined);
   std::map<int, std::vector<Idle>> by_device;
   std::map<int, std::int64_t> owned_ns;
   for (const Timeline::Gap& gap : facts.timeline.gaps) {
     if (!gap.steady || !is_steady(facts, gap.begin_ns)) continue;
-    const Idle idle = owned(facts, joined, gap, faults, limit_ns, prefetches, resume_ns);
+    const Idle idle = owned(facts, joined, gap, faults, limit_ns, prefetches, waits);
     by_device[gap.device].push_back(idle);
     owned_ns[gap.device] += idle.owner == Owner::nobody ? 0 : idle.lost_ns;
   }

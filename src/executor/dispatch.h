@@ -89,7 +89,13 @@ class OpTable {
 class Table {
  public:
   virtual ~Table() = default;
-  virtual const OpTable* of(int op_index) const = 0;  // by position in ops::all(); null: no kernel runs it
+  /// By position in ops::all(); null: no kernel runs it. An op's part is fitted when it is first asked for: a program
+  /// uses few ops, and all of them together would take a third of a second at its start.
+  virtual const OpTable* of(int op_index) const = 0;
+  /// The same candidates, without fitting anything.
+  virtual std::span<const Candidate> candidates(int op_index) const = 0;
+  /// Called once for each op, by the thread that asked for it first, before it is answered. Set before any other call.
+  virtual void when_made(std::function<void(int op_index, const OpTable&)> told) const = 0;
   virtual std::string describe()
       const = 0;  // "calibrated 2026-01-31 on ...", "shipped profile h200", for notes
   virtual std::uint64_t version() const = 0;

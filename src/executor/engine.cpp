@@ -100,19 +100,26 @@ Result<std::shared_ptr<Engine>> Engine::make(const Options& options) {
 }
 
 void Engine::publish(std::shared_ptr<const Table> table) {
+  table->when_made([this, of = table.get()](int op, const OpTable& entry) { fill_guard(*of, op, entry); });
   const std::lock_guard lock(tables_mutex_);
   table_.store(table.get(), std::memory_order_release);
   tables_.push_back(std::move(table));
-  fill_guards();
+  clear_guards();
 }
 
-void Engine::fill_guards() {
+void Engine::clear_guards() {
+  for (auto& guard : guards_->of) guard.below.store(0, std::memory_order_release);
+}
+
+/// With the first call of an op its guard is known. A table that was replaced in the meantime has no say.
+void Engine::fill_guard(const Table& of, int op, const OpTable& entry) {
+  const std::lock_guard lock(tables_mutex_);
+  if (&of != table_.load(std::memory_order_acquire)) return;
+  const OpTable::Guard guard = entry.guard();
+  if (!guard.kernel) return;
   for (std::size_t known = 0; known < kKnownCount; ++known) {
-    const OpTable* entry = table_of(index_of(*guards_->op[known]));
-    const OpTable::Guard guard = entry ? entry->guard() : OpTable::Guard{};
+    if (index_of(*guards_->op[known]) != op) continue;
     // The kernel is there before the size that lets calls through to it.
-    guards_->of[known].below.store(0, std::memory_order_release);
-    if (!guard.kernel) continue;
     guards_->of[known].kernel.store(guard.kernel, std::memory_order_release);
     guards_->of[known].below.store(guard.below, std::memory_order_release);
   }
@@ -128,9 +135,7 @@ std::shared_ptr<const Terms> Engine::terms_of(const Policy& policy) const {
   terms->policy = policy;
   terms->allowed.resize(facts_.size());
   for (std::size_t op = 0; op < facts_.size(); ++op) {
-    const OpTable* entry = table_of(static_cast<int>(op));
-    if (!entry) continue;
-    const auto candidates = entry->candidates();
+    const auto candidates = table().candidates(static_cast<int>(op));
     for (std::size_t dtype = 0; dtype < kDTypes; ++dtype) {
       Terms::Masks& masks = terms->allowed[op][dtype];
       for (std::size_t i = 0; i < candidates.size(); ++i) {

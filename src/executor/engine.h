@@ -90,7 +90,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   explicit Engine(const Options& options);
   void publish(std::shared_ptr<const Table> table);
   std::string flips_of(const Request& request, const Choice& choice, Mask allowed) const;
-  void fill_guards();
+  void clear_guards();
+  void fill_guard(const Table& of, int op, const OpTable& entry);
 
   Status run_candidate(const Request& request, const Candidate& candidate);
   Status run_on_host(const Request& request, const Candidate& candidate);

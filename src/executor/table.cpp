@@ -4,6 +4,9 @@
 // All ops together, and where a table comes from.
 #include <fmt/format.h>
 
+#include <atomic>
+#include <mutex>
+
 #include "executor/candidates.h"
 #include "executor/op_table.h"
 #include "executor/prior.h"
@@ -19,32 +22,61 @@ std::uint64_t next_version() {
 
 class MeasuredTable final : public Table {
  public:
-  MeasuredTable(const backends::Backend* device, const TableData& data)
-      : description_(data.description), version_(next_version()) {
-    const auto costs = std::make_shared<const Costs>(data.costs);
-    const Caches caches = caches_of(device);
+  MeasuredTable(const backends::Backend* device, TableData data)
+      : description_(std::move(data.description)),
+        version_(next_version()),
+        costs_(std::make_shared<const Costs>(std::move(data.costs))),
+        caches_(caches_of(device)),
+        ops_(ops::all().size()) {
     const auto ops = ops::all();
-    ops_.resize(ops.size());
     for (std::size_t i = 0; i < ops.size(); ++i) {
-      auto candidates = candidates_of(*ops[i], device);
-      if (candidates.empty() || ops[i]->is_probe()) continue;
-      static const OpPoints kNothing{.points = {}, .grade = Grade::d, .sigma = 0};
-      const OpPoints& points = i < data.ops.size() ? data.ops[i] : kNothing;
-      ops_[i] = std::make_unique<MeasuredOpTable>(*ops[i], static_cast<int>(i), std::move(candidates), points,
-                                                  costs, caches);
+      Part& part = ops_[i];
+      part.op = ops[i];
+      if (!ops[i]->is_probe()) part.candidates = candidates_of(*ops[i], device);
+      if (i < data.ops.size()) part.points = std::move(data.ops[i]);
     }
   }
   const OpTable* of(int op_index) const override {
     const auto at = static_cast<std::size_t>(op_index);
-    return at < ops_.size() ? ops_[at].get() : nullptr;
+    if (at >= ops_.size()) return nullptr;
+    const OpTable* made = ops_[at].made.load(std::memory_order_acquire);
+    return made || ops_[at].candidates.empty() ? made : make(at);
   }
+  std::span<const Candidate> candidates(int op_index) const override {
+    const auto at = static_cast<std::size_t>(op_index);
+    return at < ops_.size() ? std::span<const Candidate>(ops_[at].candidates) : std::span<const Candidate>();
+  }
+  void when_made(std::function<void(int, const OpTable&)> told) const override { told_ = std::move(told); }
   std::string describe() const override { return description_; }
   std::uint64_t version() const override { return version_; }
 
  private:
+  struct Part {
+    const ops::Op* op = nullptr;
+    std::vector<Candidate> candidates;
+    OpPoints points{.points = {}, .grade = Grade::d, .sigma = 0};
+    mutable std::mutex mutex;
+    mutable std::unique_ptr<const MeasuredOpTable> owned;
+    mutable std::atomic<const OpTable*> made{nullptr};
+  };
+
+  const OpTable* make(std::size_t at) const {
+    const Part& part = ops_[at];
+    const std::lock_guard lock(part.mutex);
+    if (part.owned) return part.owned.get();
+    part.owned = std::make_unique<const MeasuredOpTable>(*part.op, static_cast<int>(at), part.candidates,
+                                                         part.points, costs_, caches_);
+    if (told_) told_(static_cast<int>(at), *part.owned);
+    part.made.store(part.owned.get(), std::memory_order_release);
+    return part.owned.get();
+  }
+
   std::string description_;
   std::uint64_t version_;
-  std::vector<std::unique_ptr<MeasuredOpTable>> ops_;
+  std::shared_ptr<const Costs> costs_;
+  Caches caches_;
+  std::vector<Part> ops_;
+  mutable std::function<void(int, const OpTable&)> told_;
 };
 
 }  // namespace
@@ -65,7 +97,7 @@ TableData complete_data(const backends::Backend* device, std::optional<Stored> s
 }
 
 std::shared_ptr<const Table> make_table(const backends::Backend* device, TableData data) {
-  return std::make_shared<MeasuredTable>(device, data);
+  return std::make_shared<MeasuredTable>(device, std::move(data));
 }
 
 Result<std::shared_ptr<const Table>> load_table(const backends::Backend* device, const Options& options) {

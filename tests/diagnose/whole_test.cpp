@@ -46,7 +46,7 @@ GpuTrace two_defects(double scale = 1) {
   TraceBuilder t(costs);
   for (int step = 0; step < 10; ++step) {
     t.launch("narrow(float*)", 33, 1024, scaled(1'000'000));
-    t.launch("ragged(float*)", 1056 * 11 / 10, 256, scaled(500'000));
+    t.launch("ragged(float*)", 264 * 11 / 10, 1024, scaled(500'000));
     t.launch("filled(float*)", 1056 * 4, 256, scaled(700'000));
   }
   t.device_sync();

@@ -17,8 +17,8 @@ constexpr double kLeastUnsure = 0.05;  // the high end, where the low one is nex
 constexpr std::size_t kLeastStalls = 3;
 constexpr double kLeastAStep = 0.1;  // fewer are around the loop and not in it
 
-// The host reads something after this wait: a copy to it is the last work before, or is the wait itself. Returns the
-// copy; -1: it reads nothing.
+// The host reads something after this wait: a copy to it is the last work before, or was issued right before the wait,
+// or is the wait itself. Returns the copy; -1: it reads nothing.
 std::int64_t read_by(const Facts& facts, const Joined& joined, const Idle& idle) {
   const auto& ops = facts.trace.ops;
   const auto is_read = [&](std::int64_t op) {
@@ -26,7 +26,10 @@ std::int64_t read_by(const Facts& facts, const Joined& joined, const Idle& idle)
            ops[std::size_t(op)].copy == CopyKind::d2h;
   };
   const std::int64_t own = joined.op_of_call[std::size_t(idle.call)];
-  return is_read(own) ? own : is_read(idle.gap->before) ? std::int64_t(idle.gap->before) : -1;
+  if (is_read(own)) return own;
+  const std::int64_t before = joined.before(std::uint32_t(idle.call));
+  const std::int64_t issued = before < 0 ? -1 : joined.op_of_call[std::size_t(before)];
+  return is_read(issued) ? issued : is_read(idle.gap->before) ? std::int64_t(idle.gap->before) : -1;
 }
 
 // Waits; and copies that are waits: of pinned memory but synchronous, or of a few bytes that the host wants to see.

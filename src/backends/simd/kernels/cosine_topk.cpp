@@ -10,7 +10,9 @@
 #include <fulcrum/ops/cosine_topk.h>
 #include <hwy/foreach_target.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
 #include <new>
 #include <span>
@@ -43,6 +45,30 @@ void select(const float* scores, std::size_t count, std::int64_t row, ops::TopkL
   }
 }
 
+/// Tells by products alone that rows cannot enter a list, which saves most of the divisions. A little is left for their
+/// roundings, and for those of the limit.
+struct Limit {
+  static constexpr float kSlack = 0x1p-20F;
+  const float* norms;    // of the block's rows; or null, then
+  const float* inverse;  // or null: rows have length 1
+  bool trusted;          // the norms of rows and query are such that products are finite
+
+  static bool within(const float* values, std::size_t count) {
+    return std::all_of(values, values + count,
+                       [](float value) { return value >= kSmallestNorm && value <= kLargestNorm; });
+  }
+
+  /// `worst` is the score to beat times the query's length. NaN is not below anything.
+  HWY_INLINE bool excludes(const float* products, std::size_t at, float worst) const {
+    const Float d;
+    const auto limit = hn::Set(d, worst - std::abs(worst) * kSlack);
+    const auto product = hn::LoadU(d, products + at);
+    if (norms) return hn::AllTrue(d, hn::Le(product, hn::Mul(limit, hn::LoadU(d, norms + at))));
+    if (inverse) return hn::AllTrue(d, hn::Le(hn::Mul(product, hn::LoadU(d, inverse + at)), limit));
+    return hn::AllTrue(d, hn::Le(product, limit));
+  }
+};
+
 /// Queries [first, last), at most kTopkQueries, against the rows [begin, end). Query first + j keeps its list at
 /// words + j * pitch.
 void search(const fulcrum_args& a, std::int64_t first, std::int64_t last, std::int64_t begin,
@@ -74,18 +100,29 @@ void search(const fulcrum_args& a, std::int64_t first, std::int64_t last, std::i
                                    .far = far};
     products.run();
     if (wanted_squares) take_roots(squares, count);
+    const float* known = inverse ? inverse + row : nullptr;
+    const float* lengths = wanted_squares ? wanted_squares : known;
+    const Limit limit{wanted_squares, known, !lengths || Limit::within(lengths, count)};
     for (std::int64_t j = 0; j < last - first; ++j) {
       float* own = scores + j * ops::kTopkRows;
-      Scores{.query = q + j * a.dim[kD],
-             .query_square = query_squares[j],
-             .rows = t,
-             .n = n,
-             .norms = wanted_squares,
-             .inverse = inverse ? inverse + row : nullptr,
-             .values = own,
-             .count = count}
-          .finish();
-      select(own, count, row, ops::TopkList(words + j * pitch, a.dim[kK]));
+      const ops::TopkList list(words + j * pitch, a.dim[kK]);
+      const bool trusted = limit.trusted && is_safe_square(query_squares[j]);
+      const float length = std::sqrt(query_squares[j]);
+      for (std::size_t at = 0; at < count; at += kLanes) {
+        const std::size_t lanes = std::min(kLanes, count - at);
+        if (trusted && lanes == kLanes && list.full() && limit.excludes(own, at, list.worst_score() * length))
+          continue;
+        Scores{.query = q + j * a.dim[kD],
+               .query_square = query_squares[j],
+               .rows = t + at * n,
+               .n = n,
+               .norms = wanted_squares ? wanted_squares + at : nullptr,
+               .inverse = known ? known + at : nullptr,
+               .values = own + at,
+               .count = lanes}
+            .finish();
+        select(own + at, lanes, row + static_cast<std::int64_t>(at), list);
+      }
     }
   }
 }
