@@ -91,7 +91,7 @@ def main():
             print(f"{case:>8} Hz: target {100 * target[0]:+.2f} % ({100 * target[1]:+.2f} to {100 * target[2]:+.2f}), "
                   f"recorder and symbols beside it {100 * beside[0]:.1f} % ({100 * beside[1]:.1f} to {100 * beside[2]:.1f})")
         if arguments.json:
-            json.dump(rows, open(arguments.json, "w"), indent=1)
+            json.dump({"schema": "fulcrum.record_overhead/1", "rows": rows}, open(arguments.json, "w"), indent=1)
     return 0
 
 

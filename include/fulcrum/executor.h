@@ -59,7 +59,7 @@ struct Counters {
   std::int64_t calls = 0, on_cpu = 0, on_device = 0;
   std::int64_t by_guard = 0, by_seen = 0, by_grid = 0, by_model = 0;
   std::int64_t fallbacks = 0, splits = 0, explored = 0, shadowed = 0, mismatches = 0, batched = 0,
-               data_lost = 0;
+               data_lost = 0, evictions = 0;
   std::int64_t uploads = 0, downloads = 0, launches = 0;
   double uploaded_bytes = 0, downloaded_bytes = 0;
   double cpu_seconds = 0, device_seconds = 0, explore_seconds = 0;  // of calls that were timed

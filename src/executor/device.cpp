@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fulcrum/backends/device.h>
 
+#include <algorithm>
+
 namespace fulcrum::executor {
 
 Device::Device(const backends::Backend* backend, const measure::Clock* clock, std::int64_t cap_bytes)
@@ -105,6 +107,34 @@ Result<void*> Device::take_stream() {
 void Device::give_stream(void* stream) {
   const std::lock_guard lock(mutex_);
   streams_.push_back(stream);
+}
+
+void Device::remember(Residence& residence) {
+  const std::lock_guard lock(residences_mutex_);
+  residences_.push_back(&residence);
+}
+
+void Device::forget(Residence& residence) {
+  const std::lock_guard lock(residences_mutex_);
+  std::erase(residences_, &residence);
+}
+
+bool Device::make_room(std::int64_t bytes) {
+  // Held throughout: none of them ends while it is asked.
+  const std::lock_guard lock(residences_mutex_);
+  std::vector<Residence*> order = residences_;
+  std::sort(order.begin(), order.end(), [](const Residence* a, const Residence* b) {
+    return a->stays_on_device() != b->stays_on_device() ? b->stays_on_device()
+                                                        : a->last_use() < b->last_use();
+  });
+  std::int64_t freed = 0;
+  for (Residence* residence : order) {
+    if (freed >= bytes || !alive()) break;
+    const std::int64_t own = residence->give_up();
+    freed += own;
+    evictions.fetch_add(own > 0, std::memory_order_relaxed);
+  }
+  return freed > 0;
 }
 
 std::int64_t Device::free_bytes() const {

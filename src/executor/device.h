@@ -37,6 +37,14 @@ class Device {
   /// Notes what a call to the device returned.
   Status note(const fulcrum_status& status);
   std::int64_t free_bytes() const;  // under the cap
+  /// Buffers that have or had a copy here, and the order of their use.
+  void remember(Residence& residence);
+  void forget(Residence& residence);
+  std::uint64_t next_use() { return uses_.fetch_add(1, std::memory_order_relaxed) + 1; }
+  /// Copies of buffers that no call uses leave, those used longest ago first and those that were asked to stay last,
+  /// until so many bytes are free. True: some left.
+  bool make_room(std::int64_t bytes);
+  std::atomic<std::int64_t> evictions{0};
   std::atomic<std::int64_t> uploads{0}, downloads{0}, launches{0};
   std::atomic<std::int64_t> uploaded_bytes{0}, downloaded_bytes{0}, in_use_bytes{0};
 
@@ -48,6 +56,9 @@ class Device {
   Breaker breaker_;
   std::mutex mutex_;
   std::vector<void*> streams_;
+  std::mutex residences_mutex_;
+  std::vector<Residence*> residences_;
+  std::atomic<std::uint64_t> uses_{0};
 };
 
 /// A stream while it lives.

@@ -106,6 +106,7 @@ Counters Engine::counters() const {
   out.uploads = device_->uploads;
   out.downloads = device_->downloads;
   out.launches = device_->launches;
+  out.evictions = device_->evictions;
   out.uploaded_bytes = static_cast<double>(device_->uploaded_bytes.load());
   out.downloaded_bytes = static_cast<double>(device_->downloaded_bytes.load());
   out.breaker = device_->breaker().describe();

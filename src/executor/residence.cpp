@@ -45,6 +45,7 @@ Residence::Residence(std::int64_t bytes, std::shared_ptr<Device> device, Memory 
 }
 
 Residence::~Residence() {
+  if (remembered_) device_->forget(*this);
   if (device_) device_->release(device_block_, bytes_);
   if (memory_ == Memory::pinned) device_->release_pinned(host_);
   if (memory_ == Memory::plain) ::operator delete(host_, kAlignment);
@@ -56,20 +57,40 @@ void Residence::drop_device() {
   state_.fetch_and(static_cast<std::uint8_t>(~bit(Place::device)), std::memory_order_release);
 }
 
+Status Residence::fetch() {
+  if (!device_ || !device_->alive()) return lost(bytes_);
+  const StreamLease lease(*device_);
+  Status status = lease.get().ok() ? Status{} : Status{lease.get().error()};
+  if (status.ok()) status = device_->download(host_, device_block_, bytes_, lease.get().value());
+  if (status.ok()) status = device_->wait(lease.get().value());
+  if (!status.ok()) return device_->alive() ? status : lost(bytes_);
+  state_.fetch_or(bit(Place::host), std::memory_order_release);
+  return {};
+}
+
+void Residence::remember() {
+  if (remembered_) return;
+  remembered_ = true;
+  device_->remember(*this);
+}
+
+void Residence::begin_use() {
+  uses_.fetch_add(1, std::memory_order_acq_rel);
+  if (device_) last_use_.store(device_->next_use(), std::memory_order_relaxed);
+}
+
+std::int64_t Residence::give_up() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  // A call that begins to use it after this look waits for the mutex, and then finds no copy on the device.
+  if (!lock || uses_.load(std::memory_order_acquire) > 0 || !valid_on(Place::device)) return 0;
+  if (!valid_on(Place::host) && !fetch().ok()) return 0;
+  drop_device();
+  return bytes_;
+}
+
 Result<void*> Residence::host(bool read, bool write) {
   const std::lock_guard lock(mutex_);
-  if (read && !valid_on(Place::host)) {
-    if (!device_ || !device_->alive()) return lost(bytes_);
-    const StreamLease lease(*device_);
-    Status status = lease.get().ok() ? Status{} : Status{lease.get().error()};
-    if (status.ok()) status = device_->download(host_, device_block_, bytes_, lease.get().value());
-    if (status.ok()) status = device_->wait(lease.get().value());
-    if (!status.ok()) {
-      if (!device_->alive()) return lost(bytes_);
-      return std::move(status).take_error();
-    }
-    state_.fetch_or(bit(Place::host), std::memory_order_release);
-  }
+  if (read && !valid_on(Place::host)) FULCRUM_CHECK(fetch());
   if (write) {
     version_.fetch_add(1, std::memory_order_acq_rel);
     state_.store(bit(Place::host), std::memory_order_release);
@@ -97,6 +118,7 @@ void Residence::keep_upload(void* block) {
   const std::lock_guard lock(mutex_);
   if (valid_on(Place::device)) return device_->release(block, bytes_);  // somebody else was faster
   device_block_ = block;
+  remember();
   lost_seconds_ = 0;
   moving_.store(false, std::memory_order_relaxed);
   state_.fetch_or(bit(Place::device), std::memory_order_release);
@@ -106,6 +128,7 @@ void Residence::keep_result(void* block) {
   const std::lock_guard lock(mutex_);
   device_->release(device_block_, bytes_);
   device_block_ = block;
+  remember();
   version_.fetch_add(1, std::memory_order_acq_rel);
   state_.store(bit(Place::device), std::memory_order_release);
 }

@@ -26,6 +26,26 @@ bool overwrites_input(const Request& request, int slot) {
   return false;
 }
 
+/// Buffers of a call that is about to run, or runs, on the device.
+class Uses {
+ public:
+  explicit Uses(const Request& request) : request_(request) {
+    for (Residence* home : request_.homes) {
+      if (home) home->begin_use();
+    }
+  }
+  Uses(const Uses&) = delete;
+  Uses& operator=(const Uses&) = delete;
+  ~Uses() {
+    for (Residence* home : request_.homes) {
+      if (home) home->end_use();
+    }
+  }
+
+ private:
+  const Request& request_;
+};
+
 }  // namespace
 
 Status Engine::run_candidate(const Request& request, const Candidate& candidate) {
@@ -60,8 +80,21 @@ Status Engine::run_on_host(const Request& request, const Candidate& candidate) {
 }
 
 Status Engine::run_on_device(const Request& request, const Candidate& candidate) {
-  DeviceRun run(*device_, device_plans_, request, candidate.kernel.entry());
-  return run.run();
+  const Uses uses(request);
+  for (bool again = false;; again = true) {
+    Status status;
+    {
+      DeviceRun run(*device_, device_plans_, request, candidate.kernel.entry());
+      status = run.run();
+    }
+    if (again || status.ok() || status.error().code != Code::out_of_memory) return status;
+    // Buffers of other calls that lie there make room: they are needed again later, or never; this call is here now.
+    std::int64_t bytes = 0;
+    for (int slot = 0; slot < request.facts->pointers; ++slot) {
+      if (request.args.ptr[slot]) bytes += request.facts->bytes(request.args, slot, request.dtype);
+    }
+    if (!device_->make_room(bytes)) return status;
+  }
 }
 
 Status Engine::run_in_pieces(const Request& request, const Candidate& candidate) {

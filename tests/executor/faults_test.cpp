@@ -44,6 +44,53 @@ TEST_F(Faults, MemoryOfATenthOfTheNeedIsEnough) {
   EXPECT_EQ(machine_.live_blocks(), 0) << "what a call took it gave back";
 }
 
+TEST_F(Faults, BuffersThatNoCallUsesMakeRoomForOneThatNeedsIt) {
+  constexpr std::int64_t kCount = 1 << 20;
+  machine_.memory_bytes = 4 * 4 * kCount + (1 << 16);  // four buffers
+  const Executor exec = testing::virtual_executor(machine_, on_gpu());
+  VirtualCall call("virtual_gelu", "n=1048576");
+  const auto buffer = [&] { return exec.buffer<float>(kCount).value(); };
+  auto x = buffer(), first = buffer(), second = buffer(), third = buffer(), fourth = buffer();
+  const auto values = x.overwrite().value();
+  std::copy_n(call.values(0).begin(), kCount, values.begin());
+  for (auto* y : {&first, &second, &third}) {
+    const std::vector<Operand> operands = {x, *y};
+    ASSERT_TRUE(exec.run(call.op(), call.args(), operands).ok());
+    EXPECT_TRUE(y->on_device());
+  }
+  const std::vector<Operand> operands = {x, fourth};
+  ASSERT_TRUE(exec.run(call.op(), call.args(), operands).ok());
+  const Counters counters = exec.counters();
+  EXPECT_EQ(counters.on_device, 4);
+  EXPECT_EQ(counters.fallbacks, 0) << "making room is no failure";
+  EXPECT_EQ(counters.evictions, 1);
+  EXPECT_FALSE(first.on_device()) << "the one that was used longest ago";
+  EXPECT_TRUE(x.on_device()) << "not one that the call itself needs";
+  EXPECT_TRUE(second.on_device() && third.on_device() && fourth.on_device());
+  for (auto* y : {&first, &second, &third, &fourth}) {
+    const auto result = y->read().value();
+    EXPECT_TRUE(std::equal(result.begin(), result.end(), call.expected().begin()));
+  }
+  EXPECT_EQ(machine_.counts.violations, 0);
+}
+
+TEST_F(Faults, WithoutBuffersToGiveUpMemoryIsStillShort) {
+  constexpr std::int64_t kCount = 1 << 20;
+  machine_.memory_bytes = 4 * kCount + (1 << 16);  // one buffer
+  const Executor exec = testing::virtual_executor(machine_, on_gpu());
+  VirtualCall call("virtual_gelu", "n=1048576");
+  auto x = exec.buffer<float>(kCount).value(), y = exec.buffer<float>(kCount).value();
+  const auto values = x.overwrite().value();
+  std::copy_n(call.values(0).begin(), kCount, values.begin());
+  const std::vector<Operand> operands = {x, y};
+  ASSERT_TRUE(exec.run(call.op(), call.args(), operands).ok());
+  EXPECT_EQ(exec.counters().on_device, 0);
+  EXPECT_EQ(exec.counters().evictions, 0);
+  EXPECT_EQ(exec.counters().fallbacks, 1);
+  const auto result = y.read().value();
+  EXPECT_TRUE(std::equal(result.begin(), result.end(), call.expected().begin()));
+}
+
 TEST_F(Faults, ACallInPlaceIsNeverLeftHalfDone) {
   // Room for one piece, and then for none: what the first piece has overwritten could not be computed again.
   machine_.allocation_script = [](std::int64_t allocation, std::size_t bytes) {

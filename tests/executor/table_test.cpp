@@ -238,6 +238,19 @@ TEST(Table, ThreadsAreNeverPredictedBelowAForkAndTheirShare) {
   }
 }
 
+TEST(Table, AnOpIsFittedWhenItIsFirstAskedFor) {
+  const auto table = table_of();
+  std::vector<int> made;
+  table->when_made([&](int op, const OpTable&) { made.push_back(op); });
+  const int gelu = index_of(op_named("gelu"));
+  EXPECT_FALSE(table->candidates(gelu).empty());
+  EXPECT_TRUE(made.empty()) << "candidates are known without it";
+  const OpTable* first = table->of(gelu);
+  EXPECT_EQ(table->of(gelu), first);
+  EXPECT_EQ(made, std::vector<int>{gelu});
+  EXPECT_EQ(table->candidates(gelu).size(), first->candidates().size());
+}
+
 TEST(Table, AForkOfFewThreadsCostsLessThanOneOfAll) {
   Costs costs;
   costs.fork_seconds = 8e-6;

@@ -78,6 +78,20 @@ def judged(run, plan, programs):
     return out
 
 
+def revise(document, folder):
+    """What the model says of the same programs after it was changed; the twins had been seen by then."""
+    described = {p["name"]: p for p in json.loads((HERE / "programs.json").read_text())["programs"]}
+    for row in document["programs"]:
+        file = folder / f"plan-{row['name']}.json"
+        if not file.exists():
+            continue
+        rows = hot_rows(json.loads(file.read_text())["plans"][0], row["suite"], described[row["name"]].get("rows"))
+        if rows:
+            verdict = rows[0]["verdict"]
+            row["revised"] = {"verdict": verdict, "right": verdict_is_right(verdict, row["over_best_cpu"]),
+                              "predicted_gain": gain(rows), "why": rows[0]["why"]}
+
+
 def load(folders):
     described = json.loads((HERE / "programs.json").read_text())
     programs = {p["name"]: p for p in described["programs"]}
@@ -101,14 +115,25 @@ def seconds(x):
     return f"{x * 1e3:.3g} ms" if x < 1 else f"{x:.3g} s"
 
 
+def said(p):
+    return f"{factor(p['value'])} ({factor(p['low'])} to {factor(p['high'])})" if p else "none"
+
+
+def revised_table(rows):
+    lines = ["| program | verdict then | now | predicted then | now | measured | against the best CPU | |", "|---|---|---|---:|---:|---:|---:|---|"]
+    for r in rows:
+        n = r["revised"]
+        lines.append(f"| {r['name']} | {r['verdict']} | {n['verdict']} | {said(r['predicted_gain'])} | {said(n['predicted_gain'])} "
+                     f"| {factor(r['measured_gain'])} | {factor(r['over_best_cpu'])} | {'right' if n['right'] else 'wrong'} |")
+    return lines
+
+
 def table(rows):
     lines = ["| program | input | today | verdict | predicted gain | best CPU | twin | measured gain | against the best CPU | |",
              "|---|---|---:|---|---:|---:|---:|---:|---:|---|"]
     for r in rows:
-        p = r["predicted_gain"]
-        said = f"{factor(p['value'])} ({factor(p['low'])} to {factor(p['high'])})" if p else "none"
         lines.append(f"| {r['name']}{' (serial)' if r['serial'] else ''} | `{r['input']}` | {seconds(statistics.median(r['cpu_seconds']))} "
-                     f"| {r['verdict']} | {said} | {seconds(r['best_cpu_seconds'])} | {seconds(r['twin_median'])} "
+                     f"| {r['verdict']} | {said(r['predicted_gain'])} | {seconds(r['best_cpu_seconds'])} | {seconds(r['twin_median'])} "
                      f"| {factor(r['measured_gain'])} | {factor(r['over_best_cpu'])} | {'right' if r['right'] else 'wrong'} |")
     return lines
 
@@ -117,13 +142,13 @@ def summary(rows):
     right = sum(r["right"] for r in rows)
     offload = [r for r in rows if r["verdict"] == "offload now"]
     slower = [r["name"] for r in offload if r["over_best_cpu"] <= 1]
-    said = [r for r in rows if r["predicted_gain"]]
-    inside = sum(r["predicted_gain"]["low"] <= r["measured_gain"] <= r["predicted_gain"]["high"] for r in said)
-    off = [abs(math.log(r["predicted_gain"]["value"] / r["measured_gain"])) for r in said]
+    with_gain = [r for r in rows if r["predicted_gain"]]
+    inside = sum(r["predicted_gain"]["low"] <= r["measured_gain"] <= r["predicted_gain"]["high"] for r in with_gain)
+    off = [abs(math.log(r["predicted_gain"]["value"] / r["measured_gain"])) for r in with_gain]
     text = [f"**{right} of {len(rows)} verdicts are right.** {len(offload)} say *offload now*; "
             + (f"slower than the best CPU run: {', '.join(slower)}." if slower else "none of them is slower than the best CPU run.")]
     if off:
-        text.append(f"The measured gain lies inside the predicted interval in {inside} of {len(said)} programs; the median factor "
+        text.append(f"The measured gain lies inside the predicted interval in {inside} of {len(with_gain)} programs; the median factor "
                     f"between prediction and measurement is {math.exp(statistics.median(off)):.2g}.")
     return " ".join(text)
 
@@ -162,9 +187,12 @@ def page(document):
         lines += ["## Wrong ones", ""]
         lines += [f"- **{r['name']}** ({r['verdict']}, {factor(r['over_best_cpu'])} against the best CPU): {r.get('reason', 'not explained yet')}" for r in wrong]
         lines.append("")
-    for notes in (document.get("notes", []),):
-        if notes:
-            lines += ["## What was changed between the sets", "", *[f"- {n}" for n in notes], ""]
+    if document.get("notes"):
+        lines += ["## What was changed between the sets", "", *[f"- {n}" for n in document["notes"]], ""]
+        again = [r for r in rows if "revised" in r]
+        if again:
+            lines += ["The first set planned again with the changed model. Its twins had been seen by then, so this is no test:", "",
+                      *revised_table(again), ""]
     if document["left_out"]:
         lines += ["## Left out", "", *[f"- {r['name']}: {r.get('reason', r['left_out'])}" for r in document["left_out"]], ""]
     return "\n".join(lines).rstrip() + "\n"
@@ -174,11 +202,14 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folders", nargs="*", type=pathlib.Path)
     parser.add_argument("--reasons", type=pathlib.Path, help='{"program": "why the verdict was wrong", "notes": [...]}')
+    parser.add_argument("--again", type=pathlib.Path, help="plans of programs that were judged, made with a later model")
     parser.add_argument("--from", dest="source", type=pathlib.Path)
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--page", type=pathlib.Path)
     options = parser.parse_args()
     document = json.loads(options.source.read_text()) if options.source else load(options.folders)
+    if options.again:
+        revise(document, options.again)
     if options.reasons:
         reasons = json.loads(options.reasons.read_text())
         document["notes"] = reasons.get("notes", [])

@@ -58,6 +58,14 @@ class Residence {
   /// Frees the device's copy, after bringing the data home if it is the only one.
   Status leave_device();
 
+  /// While a call uses the device's copy it is not given up for another call that needs room.
+  void begin_use();
+  void end_use() { uses_.fetch_sub(1, std::memory_order_acq_rel); }
+  /// When begin_use() was called last, in calls of the device.
+  std::uint64_t last_use() const { return last_use_.load(std::memory_order_relaxed); }
+  /// leave_device() for the sake of another call: bytes that became free, 0 where it is in use or could not be saved.
+  std::int64_t give_up();
+
   /// Time that calls lost because this block was not on the device, against what moving it would cost: once they are
   /// even, moving() is true and the way in is not charged to the next call (docs/executing.md).
   void rent(double lost_seconds, double move_seconds);
@@ -68,7 +76,10 @@ class Residence {
 
  private:
   static std::uint8_t bit(Place place) { return place == Place::host ? 1 : 2; }
-  void drop_device();  // with mutex_ held
+  // With mutex_ held:
+  void drop_device();
+  Status fetch();
+  void remember();
 
   std::int64_t bytes_;
   Memory memory_;
@@ -78,7 +89,9 @@ class Residence {
   void* device_block_ = nullptr;
   std::atomic<std::uint8_t> state_{1};
   std::atomic<bool> stay_{false}, moving_{false};
-  std::atomic<std::uint64_t> version_{1};
+  std::atomic<std::uint64_t> version_{1}, last_use_{0};
+  std::atomic<int> uses_{0};
+  bool remembered_ = false;  // by the device
   double lost_seconds_ = 0;
 };
 

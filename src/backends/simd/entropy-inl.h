@@ -39,9 +39,9 @@ class EntropyStrip {
     return static_cast<std::size_t>(w) * (2 * depth + kBlockRows + depth) + 2 * kAlign;
   }
 
-  /// `memory` has bytes(w, window).
-  EntropyStrip(std::int64_t h, std::int64_t w, std::int64_t window, const SumTable<Sum>& table, void* memory)
-      : h_(h), w_(w), window_(window), depth_(depth_of(window)), histogram_(table) {
+  /// `memory` has bytes(w, window); `steps` see BlockHistogram.
+  EntropyStrip(std::int64_t h, std::int64_t w, std::int64_t window, const Sum* steps, void* memory)
+      : h_(h), w_(w), window_(window), depth_(depth_of(window)), histogram_(steps) {
     records_ = static_cast<std::uint16_t*>(memory);
     bins_ = reinterpret_cast<std::uint8_t*>(records_ + w * depth_);
     nan_ = bins_ + w * kBlockRows;

@@ -8,8 +8,8 @@
 // Sums are T's own int64, or int32 where a coarser table will do. With AVX-512 the eight counts of a bin are one vector,
 // the eight sums are another one, and the table's steps for counts below 16 are two registers. Rows j < 7 and j + W are
 // in complementary sets of windows, so that they share one look-up: W look-ups for a record instead of eight times W.
-// While a count of 16 or more is in sight, steps are gathered from memory. Where the record that enters is the one that
-// leaves, nothing changes. Elsewhere each window is a plain histogram.
+// While counts up to 63 are in sight, they are eight registers, and beyond that gathered from memory. Where the record
+// that enters is the one that leaves, nothing changes. Elsewhere each window is a plain histogram.
 #include <fulcrum/ops/pixel_entropy.h>
 
 #include <algorithm>
@@ -47,12 +47,8 @@ struct Columns {
   }
 };
 
-/// What the sums are sums of, and the differences of neighbouring entries; 17 entries or more.
-template <class Sum>
-struct SumTable {
-  const Sum* sums;
-  const Sum* steps;
-};
+/// The steps of a table have so many entries at least, which may be kept in registers.
+inline constexpr std::int64_t kStepsAtHand = 64;
 
 /// What is counted: windows of width `window`, rows [first, last) of a record inside the image.
 struct BlockShape {
@@ -81,6 +77,9 @@ struct SumLanes<std::int64_t> {
   static HWY_INLINE Vector add(Vector a, Vector b) { return _mm512_add_epi64(a, b); }
   static HWY_INLINE Vector subtract(Vector a, Vector b) { return _mm512_sub_epi64(a, b); }
   static HWY_INLINE Vector where(__mmask8 mask, Vector v) { return _mm512_maskz_mov_epi64(mask, v); }
+  static HWY_INLINE Vector choose(Vector index, int bit, Vector without, Vector with) {
+    return _mm512_mask_mov_epi64(without, _mm512_test_epi64_mask(index, _mm512_set1_epi64(bit)), with);
+  }
 };
 
 template <>
@@ -103,6 +102,9 @@ struct SumLanes<std::int32_t> {
   static HWY_INLINE Vector add(Vector a, Vector b) { return _mm256_add_epi32(a, b); }
   static HWY_INLINE Vector subtract(Vector a, Vector b) { return _mm256_sub_epi32(a, b); }
   static HWY_INLINE Vector where(__mmask8 mask, Vector v) { return _mm256_maskz_mov_epi32(mask, v); }
+  static HWY_INLINE Vector choose(Vector index, int bit, Vector without, Vector with) {
+    return _mm256_mask_mov_epi32(without, _mm256_test_epi32_mask(index, _mm256_set1_epi32(bit)), with);
+  }
 };
 
 /// Which windows hold row j < 7 (1) and which the row W below it; in memory, as there are more of them than registers.
@@ -119,13 +121,14 @@ inline constexpr Shares kShares;
 template <class Sum>
 class BlockHistogram {
  public:
-  explicit BlockHistogram(const SumTable<Sum>& table) : table_(table) {}
+  /// Differences of neighbouring entries of what the sums are sums of.
+  explicit BlockHistogram(const Sum* steps) : steps_(steps) {}
 
   void begin(const BlockShape& shape) {
     shape_ = shape;
     std::memset(counts_, 0, sizeof(counts_));
     sum_ = Lane::zero();
-    small_ = true;
+    counts_below_ = kFew;
     paired_ = shape.window >= kBlockRows && shape.rows == kBlockRows && shape.first == 0 &&
               shape.last >= shape.window + kBlockRows - 1;
     for (std::int64_t j = shape.first; j < shape.last; ++j) {
@@ -137,39 +140,47 @@ class BlockHistogram {
 
   void slide(const Columns& columns, std::int64_t from, std::int64_t to, Sum* sums) {
     while (from < to) {
-      if (small_) {
-        from =
-            paired_ ? move<true, true>(columns, from, to, sums) : move<true, false>(columns, from, to, sums);
+      if (counts_below_ == kFew) {
+        from = slide_below<kFew>(columns, from, to, sums);
         continue;
       }
       const std::int64_t until = std::min(from + kLargeColumns, to);
-      paired_ ? move<false, true>(columns, from, until, sums)
-              : move<false, false>(columns, from, until, sums);
-      small_ = all_small();
-      from = until;
+      from = counts_below_ == kSome ? slide_below<kSome>(columns, from, until, sums)
+                                    : slide_below<kAny>(columns, from, until, sums);
+      if (from == until) counts_below_ = limit_of_counts();
     }
   }
 
  private:
   using Lane = SumLanes<Sum>;
   using Vector = typename Lane::Vector;
-  static constexpr int kSmall = 16;                  // entries of two registers
+  // Limits of counts: entries of two registers and of eight, and none.
+  static constexpr int kFew = 16, kSome = kStepsAtHand, kAny = 1 << 16;
   static constexpr std::int64_t kLargeColumns = 16;  // with gathers, before counts are looked through again
 
   /// What stays in registers.
+  template <int kBelow>
   struct Lanes {
-    Vector sum, low, high;
+    static constexpr int kTables = kBelow == kSome ? 8 : 2;
+    Vector sum;
     __m128i seen;  // every count that was added to, one over the other
+    Vector table[kTables];
   };
 
-  template <bool kSmallCounts>
-  HWY_INLINE Vector steps(const Lanes& lanes, __m128i counts) const {
+  template <int kBelow>
+  HWY_INLINE Vector steps(const Lanes<kBelow>& lanes, __m128i counts) const {
     const Vector index = Lane::index(counts);
-    return kSmallCounts ? Lane::look_up(lanes.low, index, lanes.high) : Lane::gather(table_.steps, index);
+    if constexpr (kBelow == kAny) return Lane::gather(steps_, index);
+    const auto look_up = [&](int at) { return Lane::look_up(lanes.table[at], index, lanes.table[at + 1]); };
+    if constexpr (kBelow == kFew) return look_up(0);
+    if constexpr (kBelow == kSome) {
+      return Lane::choose(index, 32, Lane::choose(index, 16, look_up(0), look_up(2)),
+                          Lane::choose(index, 16, look_up(4), look_up(6)));
+    }
   }
 
-  template <bool kAdd>
-  static HWY_INLINE void accumulate(Lanes& lanes, Vector steps) {
+  template <bool kAdd, int kBelow>
+  static HWY_INLINE void accumulate(Lanes<kBelow>& lanes, Vector steps) {
     lanes.sum = kAdd ? Lane::add(lanes.sum, steps) : Lane::subtract(lanes.sum, steps);
   }
 
@@ -178,19 +189,19 @@ class BlockHistogram {
   }
 
   /// A row that all windows hold.
-  template <bool kAdd, bool kSmallCounts>
-  HWY_INLINE void change_all(Lanes& lanes, std::uint16_t entry) {
+  template <bool kAdd, int kBelow>
+  HWY_INLINE void change_all(Lanes<kBelow>& lanes, std::uint16_t entry) {
     __m128i* const place = at(entry);
     const __m128i count = _mm_load_si128(place);
     const __m128i next = kAdd ? _mm_add_epi16(count, ones()) : _mm_sub_epi16(count, ones());
     _mm_store_si128(place, next);
-    accumulate<kAdd>(lanes, steps<kSmallCounts>(lanes, kAdd ? count : next));
-    if (kAdd && kSmallCounts) lanes.seen = _mm_or_si128(lanes.seen, count);
+    accumulate<kAdd>(lanes, steps(lanes, kAdd ? count : next));
+    if (kAdd && kBelow != kAny) lanes.seen = _mm_or_si128(lanes.seen, count);
   }
 
   /// Row kRow, held by windows up to kRow, and the one W below it, held by the others.
-  template <bool kAdd, bool kSmallCounts, int kRow>
-  HWY_INLINE void change_pair(Lanes& lanes, std::uint16_t upper, std::uint16_t lower) {
+  template <bool kAdd, int kBelow, int kRow>
+  HWY_INLINE void change_pair(Lanes<kBelow>& lanes, std::uint16_t upper, std::uint16_t lower) {
     constexpr int kUpper = (2 << kRow) - 1;
     const __m128i upper_ones = _mm_load_si128(reinterpret_cast<const __m128i*>(kShares.upper[kRow]));
     const __m128i lower_ones = _mm_load_si128(reinterpret_cast<const __m128i*>(kShares.lower[kRow]));
@@ -201,23 +212,22 @@ class BlockHistogram {
     const __m128i below_next = kAdd ? _mm_add_epi16(below, lower_ones) : _mm_sub_epi16(below, lower_ones);
     _mm_store_si128(at(lower), below_next);
     const __m128i count = _mm_blend_epi16(kAdd ? below : below_next, kAdd ? above : above_next, kUpper);
-    accumulate<kAdd>(lanes, steps<kSmallCounts>(lanes, count));
-    if (kAdd && kSmallCounts) lanes.seen = _mm_or_si128(lanes.seen, count);
+    accumulate<kAdd>(lanes, steps(lanes, count));
+    if (kAdd && kBelow != kAny) lanes.seen = _mm_or_si128(lanes.seen, count);
   }
 
-  template <bool kAdd, bool kSmallCounts, int... kRow>
-  HWY_INLINE void change_pairs(Lanes& lanes, const std::uint16_t* record,
+  template <bool kAdd, int kBelow, int... kRow>
+  HWY_INLINE void change_pairs(Lanes<kBelow>& lanes, const std::uint16_t* record,
                                std::integer_sequence<int, kRow...>) {
     const std::uint16_t* below = record + shape_.window;
-    (change_pair<kAdd, kSmallCounts, kRow>(lanes, record[kRow], below[kRow]), ...);
+    (change_pair<kAdd, kBelow, kRow>(lanes, record[kRow], below[kRow]), ...);
   }
 
-  template <bool kAdd, bool kSmallCounts, bool kPaired>
-  HWY_INLINE void change(Lanes& lanes, const std::uint16_t* record) {
+  template <bool kAdd, int kBelow, bool kPaired>
+  HWY_INLINE void change(Lanes<kBelow>& lanes, const std::uint16_t* record) {
     if (kPaired) {
-      change_pairs<kAdd, kSmallCounts>(lanes, record, std::make_integer_sequence<int, kBlockRows - 1>());
-      for (std::int64_t j = kBlockRows - 1; j < shape_.window; ++j)
-        change_all<kAdd, kSmallCounts>(lanes, record[j]);
+      change_pairs<kAdd>(lanes, record, std::make_integer_sequence<int, kBlockRows - 1>());
+      for (std::int64_t j = kBlockRows - 1; j < shape_.window; ++j) change_all<kAdd>(lanes, record[j]);
       return;
     }
     for (std::int64_t j = shape_.first; j < shape_.last; ++j) {
@@ -227,8 +237,8 @@ class BlockHistogram {
       const __m128i count = _mm_load_si128(place);
       const __m128i next = kAdd ? _mm_sub_epi16(count, minus) : _mm_add_epi16(count, minus);
       _mm_store_si128(place, next);
-      accumulate<kAdd>(lanes, Lane::where(mask, steps<kSmallCounts>(lanes, kAdd ? count : next)));
-      if (kAdd && kSmallCounts) lanes.seen = _mm_or_si128(lanes.seen, count);
+      accumulate<kAdd>(lanes, Lane::where(mask, steps(lanes, kAdd ? count : next)));
+      if (kAdd && kBelow != kAny) lanes.seen = _mm_or_si128(lanes.seen, count);
     }
   }
 
@@ -242,24 +252,35 @@ class BlockHistogram {
     return _mm_test_all_zeros(differing, differing);
   }
 
-  /// Windows centred at columns [from, to), or up to the one where a count becomes large; returns where it ended.
-  template <bool kSmallCounts, bool kPaired>
+  template <int kBelow>
+  std::int64_t slide_below(const Columns& columns, std::int64_t from, std::int64_t to, Sum* sums) {
+    return paired_ ? move<kBelow, true>(columns, from, to, sums)
+                   : move<kBelow, false>(columns, from, to, sums);
+  }
+
+  /// Windows centred at columns [from, to), or up to the one where a count reaches kBelow; returns where it ended.
+  template <int kBelow, bool kPaired>
   HWY_NOINLINE std::int64_t move(const Columns& columns, std::int64_t from, std::int64_t to, Sum* sums) {
-    Lanes lanes{sum_, Lane::load(table_.steps), Lane::load(table_.steps + kSmall / 2), _mm_setzero_si128()};
+    Lanes<kBelow> lanes;
+    lanes.sum = sum_;
+    lanes.seen = _mm_setzero_si128();
+    HWY_UNROLL(8)
+    for (int i = 0; i < lanes.kTables; ++i) lanes.table[i] = Lane::load(steps_ + i * kBlockRows);
+    const __m128i large = _mm_set1_epi16(static_cast<short>(~(kBelow - 1)));
     std::int64_t x = from;
     for (; x < to; ++x) {
       const std::uint16_t* const entering = columns.entering(x);
       const std::uint16_t* const leaving = columns.leaving(x);
       if (!entering || !leaving || !same(entering, leaving, columns.depth)) {
         const Vector before = lanes.sum;
-        if (entering) change<true, kSmallCounts, kPaired>(lanes, entering);
-        if (leaving) change<false, kSmallCounts, kPaired>(lanes, leaving);
-        if (kSmallCounts && HWY_UNLIKELY(!_mm_test_all_zeros(lanes.seen, large()))) {
-          // Steps of large counts were not to be had: back to the column before.
-          if (leaving) change<true, true, kPaired>(lanes, leaving);
-          if (entering) change<false, true, kPaired>(lanes, entering);
+        if (entering) change<true, kBelow, kPaired>(lanes, entering);
+        if (leaving) change<false, kBelow, kPaired>(lanes, leaving);
+        if (kBelow != kAny && HWY_UNLIKELY(!_mm_test_all_zeros(lanes.seen, large))) {
+          // Steps of so large counts were not to be had: back to the column before.
+          if (leaving) change<true, kBelow, kPaired>(lanes, leaving);
+          if (entering) change<false, kBelow, kPaired>(lanes, entering);
           lanes.sum = before;
-          small_ = false;
+          counts_below_ = kBelow == kFew ? kSome : kAny;
           break;
         }
       }
@@ -269,22 +290,25 @@ class BlockHistogram {
     return x;
   }
 
-  bool all_small() const {
+  int limit_of_counts() const {
     __m512i seen = _mm512_setzero_si512();
     for (const auto* at = &counts_[0][0]; at < &counts_[0][0] + ops::kEntropyBins * kBlockRows; at += 32)
       seen = _mm512_or_si512(seen, _mm512_load_si512(at));
-    return _mm512_test_epi16_mask(seen, _mm512_set1_epi16(static_cast<short>(~(kSmall - 1)))) == 0;
+    const auto reaches = [seen](int limit) {
+      return _mm512_test_epi16_mask(seen, _mm512_set1_epi16(static_cast<short>(~(limit - 1)))) != 0;
+    };
+    return !reaches(kFew) ? kFew : !reaches(kSome) ? kSome : kAny;
   }
 
-  static HWY_INLINE __m128i large() { return _mm_set1_epi16(static_cast<short>(~(kSmall - 1))); }
   static HWY_INLINE __m128i ones() { return _mm_set1_epi16(1); }
 
   alignas(64) std::uint16_t counts_[ops::kEntropyBins][kBlockRows];
   __mmask8 masks_[ops::kEntropyLargestWindow + kBlockRows];
-  const SumTable<Sum> table_;
+  const Sum* steps_;
   Vector sum_;
   BlockShape shape_;
-  bool small_, paired_;
+  int counts_below_;
+  bool paired_;
 };
 
 #else
@@ -292,7 +316,7 @@ class BlockHistogram {
 template <class Sum>
 class BlockHistogram {
  public:
-  explicit BlockHistogram(const SumTable<Sum>& table) : table_(table) {}
+  explicit BlockHistogram(const Sum* steps) : steps_(steps) {}
 
   void begin(const BlockShape& shape) {
     shape_ = shape;
@@ -308,9 +332,9 @@ class BlockHistogram {
         const std::int64_t first = std::max(r, shape_.first), last = std::min(r + shape_.window, shape_.last);
         Sum sum = sums_[r];
         for (std::int64_t j = first; entering && j < last; ++j)
-          sum += table_.steps[counts_[r][entering[j] >> kBinShift]++];
+          sum += steps_[counts_[r][entering[j] >> kBinShift]++];
         for (std::int64_t j = first; leaving && j < last; ++j)
-          sum -= table_.steps[--counts_[r][leaving[j] >> kBinShift]];
+          sum -= steps_[--counts_[r][leaving[j] >> kBinShift]];
         sums_[r] = sum;
       }
       if (sums) std::memcpy(sums + (x - columns.origin) * kBlockRows, sums_, sizeof(sums_));
@@ -320,7 +344,7 @@ class BlockHistogram {
  private:
   std::uint16_t counts_[kBlockRows][ops::kEntropyBins];
   Sum sums_[kBlockRows];
-  const SumTable<Sum> table_;
+  const Sum* steps_;
   BlockShape shape_;
 };
 

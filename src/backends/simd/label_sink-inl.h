@@ -58,28 +58,28 @@ class LabelSink {
   using Strip = EntropyStrip<std::int32_t>;
 
   static std::size_t bytes(std::int64_t w, std::int64_t window) {
-    return static_cast<std::size_t>(2 * table_entries(window)) * sizeof(std::int32_t) +
+    return static_cast<std::size_t>(step_entries(window)) * sizeof(std::int32_t) +
            static_cast<std::size_t>(3 * w * kRows);
   }
 
   /// Output rows [begin, end) of `out`; labels also come for a row above and below them, where there is one.
   LabelSink(const ops::Pipeline& pipeline, std::int64_t begin, std::int64_t end, std::uint8_t* out,
             void* memory)
-      : p_(pipeline), begin_(begin), end_(end), out_(out), sums_(static_cast<std::int32_t*>(memory)) {
-    const std::int64_t entries = table_entries(p_.window);
-    steps_ = sums_ + entries;
-    labels_ = reinterpret_cast<std::uint8_t*>(steps_ + entries);
+      : p_(pipeline), begin_(begin), end_(end), out_(out), steps_(static_cast<std::int32_t*>(memory)) {
+    const std::int64_t most = largest_count(p_.window);
+    labels_ = reinterpret_cast<std::uint8_t*>(steps_ + step_entries(p_.window));
     const std::int64_t* exact = ops::entropy_table();
-    shift_ =
-        std::max(0, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(exact[entries - 1]))) - 30);
+    shift_ = std::max(0, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(exact[most]))) - 30);
     const std::int64_t half = shift_ > 0 ? std::int64_t{1} << (shift_ - 1) : 0;
-    for (std::int64_t c = 0; c < entries; ++c)
-      sums_[c] = static_cast<std::int32_t>((exact[c] + half) >> shift_);
-    for (std::int64_t c = 0; c + 1 < entries; ++c) steps_[c] = sums_[c + 1] - sums_[c];
+    const auto rounded = [&](std::int64_t c) {
+      return static_cast<std::int32_t>((exact[c] + half) >> shift_);
+    };
+    for (std::int64_t c = 0; c < step_entries(p_.window); ++c)
+      steps_[c] = c < most ? rounded(c + 1) - rounded(c) : 0;
   }
 
-  /// T in so few bits that sums over a window fit int32.
-  SumTable<std::int32_t> table() const { return {sums_, steps_}; }
+  /// Steps of T in so few bits that sums over a window fit int32.
+  const std::int32_t* steps() const { return steps_; }
 
   void take(const EntropyBlock& block, std::int64_t from, std::int64_t to, const std::int32_t* sums,
             const Strip& strip) {
@@ -128,9 +128,11 @@ class LabelSink {
   static constexpr std::int64_t kCarried = 2;
   static constexpr std::int64_t kRows = kBlockRows + kCarried;
 
-  /// Counts up to W * W, and the 16 that a histogram keeps at hand.
-  static std::int64_t table_entries(std::int64_t window) {
-    return std::max<std::int64_t>(window * window, 16) + 1;
+  static std::int64_t largest_count(std::int64_t window) {
+    return std::max<std::int64_t>(window * window, 16);
+  }
+  static std::int64_t step_entries(std::int64_t window) {
+    return std::max(largest_count(window), kStepsAtHand);
   }
 
   /// The rows in `open` at column x by their exact sums.
@@ -271,7 +273,6 @@ class LabelSink {
   const ops::Pipeline& p_;
   std::int64_t begin_, end_;
   std::uint8_t* out_;
-  std::int32_t* sums_;
   std::int32_t* steps_;
   std::uint8_t* labels_;  // the two rows before the block, then the block's
   int shift_;

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::string_view kId = "tail";
 constexpr double kLeastGain = 0.2;   // of the kernel's time
+constexpr double kLeastShare = 0.1;  // of the timeline: who changes the shape of a kernel that matters less
 constexpr double kLeastNs = 10'000;  // below, starting and draining the blocks is what a kernel does
 constexpr double kMostBeside = 0.5;  // others fill the last wave
 
@@ -66,6 +67,7 @@ Looked look(const Facts& facts) {
     return looked;
   }
   for (const Group& group : groups(facts, [&](const auto& kernel) { return has_tail(facts, kernel); })) {
+    if (group.share < kLeastShare) continue;
     const Timeline::Kernel& kernel = group.first();
     const LaunchShape& shape = shape_of(facts, kernel);
     const double whole = std::floor(kernel.waves + 1e-9), wave = shape.blocks() / kernel.waves;

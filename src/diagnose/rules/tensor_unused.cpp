@@ -60,31 +60,46 @@ Finding about(const Facts& facts, const Group& group) {
       .ops = some(group.ops)};
 }
 
+// One switch serves all of them, so several are one finding.
+Finding about(const Facts& facts, const std::vector<Group>& all, double share) {
+  Finding finding = about(facts, all.front());
+  if (all.size() == 1) return finding;
+  finding.claim = fmt::format("{} kernels, {} of the time, multiply matrices without tensor cores",
+                              all.size(), percent(share));
+  finding.evidence.front() = fmt::format("the longest: {}, {}", all.front().name, finding.evidence.front());
+  finding.subject = "matrix products";
+  return finding;
+}
+
 Looked look(const Facts& facts) {
   Looked looked;
   if ((looked.not_checked = needs_kernels(facts, kId))) return looked;
   const double fp32 = facts.roofs.fp32_flops, tf32 = facts.roofs.tf32_flops;
-  for (const Group& group :
-       groups(facts, [&](const auto& kernel) { return misses_tensor_cores(facts, kernel); })) {
-    Finding finding = about(facts, group);
-    if (fp32 > 0 && tf32 > fp32) {
-      const double memory = std::max(0.0, group.first().dram_share);
-      const auto local = [&](double now, double then) {
-        return 1 - std::max(std::min(1.0, now * fp32 / (then * tf32)), memory);
-      };
-      finding.evidence.push_back(
-          fmt::format("fp32 {}, TF32 {} ({})", human_flops(fp32), human_flops(tf32), facts.roofs.from));
-      Change low, high;
-      shorten(facts, low, group.ops, 1 - local(1, kLowEta), kStartNs);
-      shorten(facts, high, group.ops, 1 - local(kSlowFp32, kHighEta));
-      add_gain(finding, facts.what_if ? simulate(facts, low, std::move(high))
-                                      : simulate_up_to(facts, std::move(high)));
-    } else {
-      if (group.share < kLeastShare) continue;
-      finding.evidence.push_back("no gain without measured peaks: `fulcrum machine --measure`");
-    }
-    looked.findings.push_back(std::move(finding));
+  const std::vector<Group> all =
+      groups(facts, [&](const auto& kernel) { return misses_tensor_cores(facts, kernel); });
+  if (all.empty()) return looked;
+  double share = 0;
+  for (const Group& group : all) share += group.share;
+  Finding finding = about(facts, all, share);
+  if (!(fp32 > 0 && tf32 > fp32)) {
+    finding.evidence.push_back("no gain without measured peaks: `fulcrum machine --measure`");
+    if (share >= kLeastShare) looked.findings.push_back(std::move(finding));
+    return looked;
   }
+  finding.evidence.push_back(
+      fmt::format("fp32 {}, TF32 {} ({})", human_flops(fp32), human_flops(tf32), facts.roofs.from));
+  Change low, high;
+  for (const Group& group : all) {
+    const double memory = std::max(0.0, group.first().dram_share);
+    const auto left = [&](double now, double then) {
+      return std::max(std::min(1.0, now * fp32 / (then * tf32)), memory);
+    };
+    shorten(facts, low, group.ops, left(1, kLowEta), kStartNs);
+    shorten(facts, high, group.ops, left(kSlowFp32, kHighEta));
+  }
+  add_gain(finding,
+           facts.what_if ? simulate(facts, low, std::move(high)) : simulate_up_to(facts, std::move(high)));
+  looked.findings.push_back(std::move(finding));
   return looked;
 }
 

@@ -9,6 +9,7 @@
 
 #include "trace/inject/clock.h"
 #include "trace/inject/contents.h"
+#include "trace/inject/frame_sizes.h"
 #include "trace/inject/pm_sampling.h"
 
 namespace fulcrum::trace::inject {
@@ -182,6 +183,10 @@ void on_resource(Session& s, CUpti_CallbackId id, const CUpti_ResourceData& data
   if (id == CUPTI_CBID_RESOURCE_STREAM_CREATED || id == CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING)
     stream_generation.fetch_add(1, std::memory_order_release);
   if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED && s.config.counters) start_counters(s.writer, data.context);
+  if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED && data.resourceDescriptor != nullptr) {
+    const auto& module = *static_cast<const CUpti_ModuleResourceData*>(data.resourceDescriptor);
+    frame_sizes().add(module.pCubin, module.cubinSize);
+  }
 }
 
 void enable_domain(Session& s, CUpti_CallbackDomain domain, Api (&apis)[kMostFunctions]) {
@@ -207,8 +212,9 @@ void forget_events() noexcept { events().forget(); }
 void enable_callbacks(Session& s) noexcept {
   events();
   contents();
-  for (const CUpti_CallbackId id : {CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_STREAM_CREATED,
-                                    CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING})
+  for (const CUpti_CallbackId id :
+       {CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_STREAM_CREATED,
+        CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING, CUPTI_CBID_RESOURCE_MODULE_LOADED})
     s.cupti.cuptiEnableCallback(1, s.subscriber, CUPTI_CB_DOMAIN_RESOURCE, id);
   if (s.config.has_part("no-calls")) return;
   // Every call of the runtime comes by the driver, and looking at both would cost twice.

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "trace/inject/clock.h"
+#include "trace/inject/frame_sizes.h"
 
 namespace fulcrum::trace::inject {
 
@@ -76,7 +77,8 @@ std::uint32_t Recorder::shape(const CUpti_ActivityKernel9& k) {
   out.registers = k.registersPerThread;
   out.static_shared = k.staticSharedMemory;
   out.dynamic_shared = k.dynamicSharedMemory;
-  out.local_bytes = std::int32_t(k.localMemoryPerThread);
+  out.local_bytes =
+      std::int32_t(k.localMemoryPerThread != 0 ? k.localMemoryPerThread : frame_sizes().of(name));
   out.blocks_per_sm = fits.blocks_per_sm;
   out.occupancy = fits.share;
   out.limiter = writer_.text(fits.limiter);

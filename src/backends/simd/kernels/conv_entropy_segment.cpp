@@ -88,7 +88,7 @@ std::int64_t pipeline_rows(const fulcrum_args& a, const ops::EntropyBins& bins, 
   if (!memory) return pipeline_directly(a, p, bins, begin, end);
   ConvSource source{p, a.in<float>(Pipeline::kX), a.in<float>(Pipeline::kK), begin, end, Binner{bins}};
   LabelSink sink(p, begin, end, a.out<std::uint8_t>(Pipeline::kOut), memory + strip_floats);
-  LabelSink::Strip strip(h, w, p.window, sink.table(), memory);
+  LabelSink::Strip strip(h, w, p.window, sink.steps(), memory);
   strip.run(std::max<std::int64_t>(begin - 1, 0), std::min(end + 1, h), source, sink);
   return source.binner.clamped;
 }

@@ -107,7 +107,7 @@ std::int64_t entropy_rows(const fulcrum_args& a, const ops::EntropyBins& bins, s
   const std::int64_t h = a.dim[kH], w = a.dim[kW], window = ops::entropy_window(a);
   void* memory = workspace(EntropyStrip<std::int64_t>::bytes(w, window) / sizeof(float) + 1);
   if (!memory) return entropy_directly(a, bins, begin, end);
-  EntropyStrip<std::int64_t> strip(h, w, window, {ops::entropy_table(), ops::entropy_steps()}, memory);
+  EntropyStrip<std::int64_t> strip(h, w, window, ops::entropy_steps(), memory);
   ImageSource source{a.in<float>(kX), w, begin, end, Binner{bins}};
   EntropySink sink{a.out<float>(kOut), w, window};
   strip.run(begin, end, source, sink);
