@@ -134,7 +134,7 @@ part_sanitizer() {
       [[ -n $filter ]] || continue
       # Not ours to fix: the races and unread bytes inside the vendor's library are left to memcheck.
       if [[ $op == dense && $tool != memcheck ]]; then
-        filter='*AtAFewEdges/*matmul_cuda_own*:*AtAFewEdges/*matmul_cuda_simple*:*AtAFewEdges/*matmul_cuda_group*:*AtAFewEdges/*matmul_cuda_wide*'
+        filter='*AtAFewEdges/*matmul_cuda_own*:*AtAFewEdges/*matmul_cuda_simple*:*AtAFewEdges/*matmul_cuda_group*'
       elif [[ $tool != memcheck ]]; then
         filter+='-*cudnn*'
       fi

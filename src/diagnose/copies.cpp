@@ -159,7 +159,7 @@ Repeats repeated_uploads(const Facts& facts, const Joined& joined) {
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::int64_t>
       downloaded;  // the last op that wrote to the host there
   Repeats hashed, guessed;
-  hashed.hashed = true;
+  hashed.hashed = hashed.sure = true;
   Places unchanged;  // as far as the host had no time to change them
   const auto add = [](Repeats& into, std::uint32_t number, const GpuTrace::Op& op) {
     into.ops.push_back(number);
@@ -202,7 +202,9 @@ Repeats repeated_uploads(const Facts& facts, const Joined& joined) {
   if (!hashed.ops.empty()) return hashed;
   if (!any_other_upload(facts, unchanged)) drop_input(unchanged);
   std::vector<double> shares;
+  guessed.sure = true;
   for (const auto& [where, place] : unchanged) {
+    guessed.sure &= 2 * place.touched < double(place.ops.size());
     for (const std::uint32_t op : place.ops) add(guessed, op, facts.trace.ops[op]);
     shares.insert(shares.end(), place.unwritten.begin(), place.unwritten.end());
   }

@@ -34,6 +34,7 @@ struct Repeats {
   std::vector<std::uint32_t> ops;
   bool hashed = false;  // and the contents were compared
   double seconds = 0, bytes = 0;
+  bool sure = false;     // that, or the host had no time to change a value in each page of any of them
   double unwritten = 1;  // share of the bytes that the host had no time to write anew, the least of them
   bool addresses_seen = false;
 };

@@ -28,7 +28,8 @@ constexpr int kOtherTypePoints = 10;
 constexpr double kMostAnchorBytes = 16e6;  // making larger inputs takes longer than timing them
 constexpr double kHopeless = 3, kRestless = 1.25;
 constexpr double kEnoughSeconds = 2e-3;
-constexpr int kUnusualEvery = 3;
+constexpr double kCostlySeconds = 5e-3;
+constexpr int kUnusualEvery = 4;
 constexpr std::size_t kRefitEvery = 4, kFewPoints = 32;
 constexpr double kLookShare = 0.5;  // of the second pass, where there are not few points
 constexpr std::size_t kNeighbours = 3;
@@ -122,7 +123,9 @@ std::optional<Point> OpCalibration::measure(const Args& args, DType dtype) {
   Mask wanted = mask_of(*op_, candidates_, dtype) & ~hopeless(args, dtype);
   // Precisions that only some policies allow are nobody's answer to most calls, and often need a plan of their own.
   const Mask usual = default_mask(*op_, candidates_);
-  if ((wanted & usual) && measured_++ % kUnusualEvery != 0) wanted &= usual;
+  // Neither do those whose plan takes longer than a whole point take part in every one.
+  const bool all_of_them = measured_++ % kUnusualEvery == 0;
+  if (!all_of_them && (wanted & usual & ~costly_)) wanted &= usual & ~costly_;
   std::shared_ptr<DeviceOperands> operands;
   if (tools_->device && (wanted & mask_of(candidates_, Place::device))) {
     auto made = DeviceOperands::make(*tools_->device, *op_, *bound, dtype);
@@ -134,7 +137,9 @@ std::optional<Point> OpCalibration::measure(const Args& args, DType dtype) {
     const Candidate& candidate = candidates_[c];
     if (!(wanted >> c & 1) || !candidate.kernel.supports(*bound)) continue;
     if (candidate.place == Place::device && !operands) continue;
+    const double begin = tools_->clock->now();
     auto subject = make_subject(candidate, *bound, operands, *tools_->clock);
+    if (tools_->clock->now() - begin > kCostlySeconds) costly_ |= Mask{1} << c;
     if (!subject.ok()) continue;
     owned[c] = std::move(*subject);
     subjects[c] = owned[c].get();

@@ -56,6 +56,7 @@ class OpCalibration {
   OpPoints points_;
   double end_ = 0;
   int measured_ = 0;
+  Mask costly_ = 0;                     // plans that took long
   std::optional<Predictor> predictor_;  // of the first `predicted_` points
   std::size_t predicted_ = 0;
 };

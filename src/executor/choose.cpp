@@ -27,13 +27,12 @@ Picked pick(const Estimates& costs, Mask possible, Mask on_device, std::span<con
       cheapest = c;
   }
   if (cheapest < 0) return {};
-  const bool assumed = costs.grade > Grade::b;
   const auto base = static_cast<std::size_t>(cheapest);
   int best = cheapest;
   for (Mask left = possible; left; left &= left - 1) {
     const auto c = static_cast<std::size_t>(std::countr_zero(left));
     const bool elsewhere = ((on_device >> c ^ on_device >> base) & 1) != 0;
-    const float tie = std::min(assumed && elsewhere ? kAssumedTie : kMeasuredTie,
+    const float tie = std::min(costs.assumed && elsewhere ? kAssumedTie : kMeasuredTie,
                                std::hypot(costs.sigma[c], costs.sigma[base]));
     if (costs.log_seconds[c] - costs.log_seconds[base] <= tie &&
         order[c] < order[static_cast<std::size_t>(best)])

@@ -8,6 +8,7 @@
 #include <fulcrum/backends/device.h>
 
 #include <algorithm>
+#include <tuple>
 
 namespace fulcrum::executor {
 
@@ -122,13 +123,13 @@ void Device::forget(Residence& residence) {
 bool Device::make_room(std::int64_t bytes) {
   // Held throughout: none of them ends while it is asked.
   const std::lock_guard lock(residences_mutex_);
-  std::vector<Residence*> order = residences_;
-  std::sort(order.begin(), order.end(), [](const Residence* a, const Residence* b) {
-    return a->stays_on_device() != b->stays_on_device() ? b->stays_on_device()
-                                                        : a->last_use() < b->last_use();
-  });
+  // As they are now: other calls may use them while the list is sorted.
+  std::vector<std::tuple<bool, std::uint64_t, Residence*>> order;
+  for (Residence* residence : residences_)
+    order.emplace_back(residence->stays_on_device(), residence->last_use(), residence);
+  std::sort(order.begin(), order.end());
   std::int64_t freed = 0;
-  for (Residence* residence : order) {
+  for (const auto& [stays, last_use, residence] : order) {
     if (freed >= bytes || !alive()) break;
     const std::int64_t own = residence->give_up();
     freed += own;

@@ -70,8 +70,9 @@ std::string Explanation::text() const {
   if (tier.empty()) {
     out += "no kernel can run it\n";
   } else {
-    out += fmt::format("{}, {} predicted by the {}, {:.2f}x ahead of the next\n", ways.front().name,
-                       human_seconds(ways.front().seconds), tier, margin);
+    const std::string by = tier == "seen" ? "as seen before" : fmt::format("by the {}", tier);
+    out += fmt::format("{}, {} predicted {}, {:.2f}x ahead of the next\n", ways.front().name,
+                       human_seconds(ways.front().seconds), by, margin);
   }
   for (const Way& way : ways) {
     if (!way.why_not.empty()) {

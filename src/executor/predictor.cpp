@@ -266,6 +266,7 @@ void Predictor::predict(const Features& f, Mask wanted, Mask planned, Estimates&
   nearest = at_.empty() ? 0 : std::sqrt(nearest) / scale_;
   const double log2_bytes = map_->is_line() ? std::log2(f.bytes) : 0;
   out.grade = grade_;
+  out.assumed = grade_ > Grade::b;
   if (nearest > 1) out.grade = worse(out.grade);
   for (std::size_t c = 0; c < fits_.size(); ++c) {
     if (!(wanted >> c & 1)) continue;

@@ -18,6 +18,7 @@ struct Estimates {
   std::array<float, kMostCandidates> log_seconds{};
   std::array<float, kMostCandidates> sigma{};
   Grade grade = Grade::c;
+  bool assumed = false;  // no call was measured here, or the kernels have changed since
 };
 
 class Predictor {

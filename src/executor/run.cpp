@@ -26,6 +26,20 @@ bool overwrites_input(const Request& request, int slot) {
   return false;
 }
 
+/// Bytes that a call takes on the device: results go into blocks of their own, inputs that are there need none.
+std::int64_t room_for(const Request& request) {
+  std::int64_t bytes = 0;
+  for (int slot = 0; slot < request.facts->pointers; ++slot) {
+    if (!request.args.ptr[slot]) continue;
+    const auto at = static_cast<std::size_t>(slot);
+    const Residence* home = request.homes[at];
+    const std::int64_t size = home ? home->bytes() : request.facts->bytes(request.args, slot, request.dtype);
+    if (request.facts->slots[at].writes) bytes += size;
+    if (request.facts->slots[at].reads && !(home && home->valid_on(Place::device))) bytes += size;
+  }
+  return bytes;
+}
+
 /// Buffers of a call that is about to run, or runs, on the device.
 class Uses {
  public:
@@ -89,11 +103,7 @@ Status Engine::run_on_device(const Request& request, const Candidate& candidate)
     }
     if (again || status.ok() || status.error().code != Code::out_of_memory) return status;
     // Buffers of other calls that lie there make room: they are needed again later, or never; this call is here now.
-    std::int64_t bytes = 0;
-    for (int slot = 0; slot < request.facts->pointers; ++slot) {
-      if (request.args.ptr[slot]) bytes += request.facts->bytes(request.args, slot, request.dtype);
-    }
-    if (!device_->make_room(bytes)) return status;
+    if (!device_->make_room(room_for(request))) return status;
   }
 }
 

@@ -274,8 +274,8 @@ Result<Stored> stored_from_json(const Json& json, const TableKey& key, const bac
   }
   stored.data.description = fmt::format("calibrated {} on {}", stored.measured_utc, key.text());
   if (changed > 0)
-    stored.data.description +=
-        fmt::format("; kernels of {} ops have changed since (run fulcrum calibrate)", changed);
+    stored.data.description += fmt::format("; kernels of {} {} have changed since (run fulcrum calibrate)",
+                                           changed, changed == 1 ? "op" : "ops");
   return stored;
 }
 

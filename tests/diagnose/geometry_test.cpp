@@ -151,6 +151,20 @@ TEST(Tail, SeveralBlocksAnSmThatShareItsRateAreSilent) {
   EXPECT_TRUE(silent("tail", *plain(one_kernel(132, shape, 1'000'000))));
 }
 
+TEST(Tail, OneBlockMoreOnSomeSmsCountsWhereABlockFillsAnSm) {
+  const auto uneven = [](double threads, int an_sm, double blocks) {
+    LaunchShape shape = TraceBuilder().shape("work(float*)", std::int64_t(blocks), std::int64_t(threads));
+    shape.blocks_per_sm = an_sm;
+    return plain(one_kernel(132, shape, 1'000'000));
+  };
+  const Finding finding = only("tail", *uneven(512, 2, 142));
+  EXPECT_NEAR(finding.saved_high, 1 - 142.0 / 264, 1e-3);
+  EXPECT_EQ(finding.saved_low, 0);
+  EXPECT_NE(finding.claim.find("some SMs 2 blocks and others 1"), std::string::npos) << finding.claim;
+  EXPECT_TRUE(silent("tail", *uneven(512, 2, 250)));  // nearly even
+  EXPECT_TRUE(silent("tail", *uneven(128, 4, 142)));  // a block alone leaves room on its SM
+}
+
 TEST(Tail, PersistentKernelsAreLeftAlone) {
   const Handle scene = plain(one_kernel(132, kWideWave * 11 / 10, 1024, 1'000'000));
   scene->kernel("work").persistent = true;
@@ -254,6 +268,21 @@ TEST(MissedConcurrency, IsSilentOnShortRunsOthersBetweenHalfFullAndStreams) {
   EXPECT_TRUE(silent("missed_concurrency", *plain(two.trace())));  // others run beside it already
   EXPECT_TRUE(silent("missed_concurrency", *plain(between.trace())));
   EXPECT_TRUE(silent("missed_concurrency", *plain(streams.trace())));
+}
+
+TEST(LowOccupancy, TwoWarpsASchedulerHaveABoundWithoutCounters) {
+  const auto at = [](double occupancy, const char* name) {
+    LaunchShape shape = TraceBuilder().shape(name, 132 * 64, 128);
+    shape.occupancy = occupancy;
+    shape.blocks_per_sm = int(occupancy * 16);
+    shape.limiter = "shared memory";
+    return plain(one_kernel(132, shape, 1'000'000));
+  };
+  const Finding finding = only("low_occupancy", *at(0.125, "gather(float*)"));
+  EXPECT_EQ(finding.saved_low, 0);
+  EXPECT_NEAR(finding.saved_high, 0.75, 1e-3);  // half of the warps, if it waits for nothing but latencies
+  EXPECT_EQ(only("low_occupancy", *at(0.25, "gather(float*)")).saved_high, 0);
+  EXPECT_EQ(only("low_occupancy", *at(0.125, "my_gemm(float*)")).saved_high, 0);  // tiles in registers
 }
 
 TEST(Spill, LocalMemoryThatL1DoesNotHoldHasABound) {

@@ -179,8 +179,10 @@ TEST(Pick, TakesTheCheapestAndBreaksTiesForFewerThreads) {
   EXPECT_EQ(pick(costs, 0b111, 0b001, order).runner_up, 0);
   costs.log_seconds[2] = 1.06F;
   EXPECT_EQ(pick(costs, 0b111, 0b001, order).best, 0) << "a few per cent are no tie when times were measured";
-  costs.grade = Grade::c;
   costs.sigma.fill(0.5F);
+  costs.grade = Grade::c;
+  EXPECT_EQ(pick(costs, 0b111, 0b001, order).best, 0) << "nor far from what was measured";
+  costs.assumed = true;
   EXPECT_EQ(pick(costs, 0b111, 0b001, order).best, 2) << "of an assumed machine they are";
   EXPECT_EQ(pick(costs, 0b010, 0b001, order).runner_up, -1);
   EXPECT_EQ(pick(costs, 0, 0b001, order).best, -1);

@@ -93,7 +93,8 @@ TEST(Parse, AMappingHasItsFile) {
       .put(std::uint64_t{0x2000});
   for (int i = 0; i < 4; ++i) b.put(std::uint64_t{0});
   b.text("/lib/libm.so.6").trailer(7, 7, 99);
-  const auto record = parse_record(b.done(), false);
+  const std::vector<std::byte> bytes = b.done();  // which the record points into
+  const auto record = parse_record(bytes, false);
   ASSERT_TRUE(record);
   EXPECT_EQ(record->kind, Record::Kind::map);
   EXPECT_EQ(record->text, "/lib/libm.so.6");

@@ -77,7 +77,8 @@ def main():
             failed += bool(error)
             print(f"{program['name']:14} {kind:5} {error or 'built'}", flush=True)
     for name, source in (("cpu", "cpu_clock.c"), ("gpu", "gpu_clock.cpp")):
-        command = ["g++" if name == "gpu" else "gcc", "-O2", "-fPIC", "-shared", HERE / source, "-o", options.out / f"lib{name}_clock.so"]
+        compiler, library = "g++" if name == "gpu" else "gcc", options.out / f"lib{name}_clock.so"
+        command = [compiler, "-O2", "-fPIC", "-shared", HERE / source, "-o", library]
         if name == "gpu":
             command += ["-std=c++20", "-I/usr/local/cuda/include", "-L/usr/local/cuda/lib64", "-lcudart"]
         error = call(command + ["-ldl"])

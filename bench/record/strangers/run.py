@@ -37,8 +37,9 @@ def own_seconds(text):
 
 def timed(program, path, args, clock, scratch, limit):
     scratch.unlink(missing_ok=True)
+    ends = {"REGION_ENDS": "1"} if program["suite"] == "polybench" else {}
     code, text, wall = run([path, *args], limit, LD_PRELOAD=str(clock), REGION_FILE=str(scratch),
-                           CUDA_MODULE_LOADING="EAGER", **({"REGION_ENDS": "1"} if program["suite"] == "polybench" else {}))
+                           CUDA_MODULE_LOADING="EAGER", **ends)
     one = {"exit": code, "wall": round(wall, 4)}
     if scratch.exists():
         one.update(json.loads(scratch.read_text()))
@@ -58,17 +59,19 @@ def measure(program, options, out):
             folder / f"{name}.cpu", *args]
     code, text, wall = run(plan, options.limit)
     (out / f"plan-{name}.txt").write_text(text)
-    result = {"name": name, "suite": program["suite"], "set": program["set"], "plan_exit": code, "plan_wall": round(wall, 2),
-              "planned_unix": round(time.time(), 1), "cpu": [], "best": [], "gpu": []}
+    result = {"name": name, "suite": program["suite"], "set": program["set"],
+              "plan_exit": code, "plan_wall": round(wall, 2), "planned_unix": round(time.time(), 1), "cpu": [], "best": [], "gpu": []}
     if options.plan_only:
         return result
-    for kind, repeats in (("cpu", options.cpu_repeats), ("best", options.cpu_repeats), ("gpu", options.gpu_repeats)):
+    for kind in ("cpu", "best", "gpu"):
+        repeats = options.gpu_repeats if kind == "gpu" else options.cpu_repeats
         path = folder / f"{name}.{kind}"
         if not path.exists():
             continue
         clock = folder / ("libgpu_clock.so" if kind == "gpu" else "libcpu_clock.so")
         for _ in range(repeats):
-            one = timed(program, path, twin_args if kind == "gpu" else args, clock, out / "region.tmp", options.limit)
+            given = twin_args if kind == "gpu" else args
+            one = timed(program, path, given, clock, out / "region.tmp", options.limit)
             result[kind].append(one)
             if one["exit"] != 0 or one["wall"] > options.long:
                 break

@@ -13,20 +13,12 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import torch  # noqa: E402
 import mlp  # noqa: E402
 
 
-def import_all():
-    """What the first step of an optimizer imports takes seconds. No backward pass: its threads would not be forked."""
-    weight = torch.nn.Parameter(torch.zeros(4))
-    optimizer = torch.optim.Adam([weight], lr=1e-4)
-    weight.grad = torch.zeros(4)
-    optimizer.step()
-
-
 def main():
-    import_all()
+    if "--import-all" in sys.argv:
+        import torch._dynamo  # noqa: F401: what the first step of an optimizer imports takes seconds
     for line in sys.stdin:
         asked = json.loads(line)
         begin = time.monotonic()

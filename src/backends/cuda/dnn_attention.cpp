@@ -31,7 +31,7 @@ double flops_of(const DnnAttentionSizes& s) {
 }
 
 /// A second stream that leaves the call's and comes back to it, in recordings too. What it does gives way to the call's
-/// own work: in a long call keys are looked at beside the library's kernel, by warps that need no more than it leaves.
+/// own work: in a long call keys are looked at where the library's kernel leaves multiprocessors idle, at its end.
 class Branch {
  public:
   Branch() = default;
@@ -123,7 +123,6 @@ fulcrum_status Plan::run(const fulcrum_args& a, cudaStream_t stream) {
   }
   FULCRUM_STATUS(branch_.leave(stream));
   FULCRUM_STATUS(library_->run(operands(a), stream, 1));
-  FULCRUM_STATUS(enqueue_guard_delay(branch_.stream()));
   FULCRUM_STATUS(enqueue_guard_scan(guard, branch_.stream()));
   FULCRUM_STATUS(branch_.come_back(stream));
   return enqueue_guard_patch(guard, stream);

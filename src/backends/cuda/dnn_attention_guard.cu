@@ -10,7 +10,7 @@
 namespace fulcrum::backends::cuda {
 namespace {
 
-constexpr int kThreads = 256, kScanThreads = 32, kScanRegisters = 32;
+constexpr int kThreads = 256;
 constexpr int kPatchRows = 1024;  // of one head, a CTA
 constexpr int kVector = 8;        // elements in 16 bytes
 constexpr int kPartKeys = AttentionGuard::kPartKeys, kNoKey = AttentionGuard::kNoKey;
@@ -37,60 +37,67 @@ __device__ int64_t row_begin(const AttentionGuard& g, int64_t head, int64_t leng
 }
 __device__ int64_t row_stride(const AttentionGuard& g) { return g.heads_first ? g.d : g.heads * g.d; }
 
-/// The first row of a part with something not finite in it, an element at a time; by a warp.
+/// The first row of a part with something not finite in it, among those that this thread looks at. kUnits: vectors of
+/// 16 bytes a row, when all that a thread reads is to be under way at once.
+template <bool kBf16, int kUnits>
+__device__ int first_bad_row(const uint16_t* const (&part)[2], int64_t stride, int rows) {
+  constexpr int kStep = kThreads / kUnits, kPasses = kPartKeys / kStep;
+  static_assert(kStep * kUnits == kThreads && kPasses * kStep == kPartKeys);
+  const int row = static_cast<int>(threadIdx.x) / kUnits, unit = static_cast<int>(threadIdx.x) % kUnits;
+  uint4 bits[2][kPasses];
+#pragma unroll
+  for (int tensor = 0; tensor < 2; ++tensor) {
+    const uint16_t* at = part[tensor] + row * stride + unit * kVector;
+#pragma unroll
+    for (int pass = 0; pass < kPasses; ++pass) {
+      bits[tensor][pass] = make_uint4(0, 0, 0, 0);
+      if (row + pass * kStep < rows)
+        bits[tensor][pass] = __ldg(reinterpret_cast<const uint4*>(at + pass * kStep * stride));
+    }
+  }
+  int first = kNoKey;
+#pragma unroll
+  for (int pass = kPasses - 1; pass >= 0; --pass) {
+    if (any_non_finite<kBf16>(bits[0][pass]) || any_non_finite<kBf16>(bits[1][pass]))
+      first = row + pass * kStep;
+  }
+  return first;
+}
+
+/// The same for every row and address, an element at a time.
 template <bool kBf16>
 __device__ int first_bad_row(const uint16_t* const (&part)[2], int64_t stride, int rows, int d) {
   int first = kNoKey;
   for (const uint16_t* tensor : part) {
-#pragma unroll 1
-    for (int row = 0; row < rows; ++row) {
-#pragma unroll 1
-      for (int i = static_cast<int>(threadIdx.x); i < d; i += kScanThreads) {
-        if (non_finite<kBf16>(tensor[row * stride + i]) & 0x8000U) first = min(first, row);
-      }
+    for (int i = static_cast<int>(threadIdx.x); i < rows * d; i += kThreads) {
+      const int row = i / d;
+      if (non_finite<kBf16>(tensor[row * stride + i - row * d]) & 0x8000U) first = min(first, row);
     }
   }
-  return __reduce_min_sync(0xFFFFFFFFU, first);
+  return first;
 }
 
-/// Whether there is such a row. `units`: vectors of 16 bytes a row.
-template <bool kBf16>
-__device__ __forceinline__ bool has_bad_row(const uint16_t* const (&part)[2], int64_t stride, int rows,
-                                            int units) {
-  constexpr int kAtOnce = 4;
-  bool any = false;
-#pragma unroll
-  for (const uint16_t* tensor : part) {
-#pragma unroll 1
-    for (int first = static_cast<int>(threadIdx.x); first < rows * units; first += kAtOnce * kScanThreads) {
-      uint4 bits[kAtOnce];
-#pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) {
-        const int at = first + i * kScanThreads, row = at / units;
-        bits[i] = make_uint4(0, 0, 0, 0);
-        if (at < rows * units)
-          bits[i] =
-              __ldg(reinterpret_cast<const uint4*>(tensor + row * stride + (at - row * units) * kVector));
-      }
-#pragma unroll
-      for (const uint4& vector : bits) any |= any_non_finite<kBf16>(vector);
-    }
-  }
-  return __any_sync(0xFFFFFFFFU, any) != 0;
-}
-
-/// A warp a part, with few registers: such CTAs find room beside those of the library's kernel.
 template <bool kBf16, int kUnits>
-__global__ void __maxnreg__(kScanRegisters) attention_guard_scan(const AttentionGuard g, int units) {
+__global__ void __launch_bounds__(kThreads) attention_guard_scan(const AttentionGuard g) {
+  __shared__ int shared_first;
   const auto parts = static_cast<unsigned>(g.parts_a_head());
   const int64_t head = blockIdx.x / parts, begin = int64_t{blockIdx.x % parts} * kPartKeys;
   const auto rows = static_cast<int>(min(int64_t{kPartKeys}, g.keys - begin));
   const int64_t offset = row_begin(g, head, g.keys, begin), stride = row_stride(g);
   const uint16_t* const part[2] = {g.k + offset, g.v + offset};
-  int first = kNoKey;
-  if (units == 0 || has_bad_row<kBf16>(part, stride, rows, kUnits > 0 ? kUnits : units))
+  int first;
+  if constexpr (kUnits > 0) {
+    first = first_bad_row<kBf16, kUnits>(part, stride, rows);
+  } else {
     first = first_bad_row<kBf16>(part, stride, rows, g.d);
-  if (threadIdx.x == 0) g.first_bad[blockIdx.x] = first == kNoKey ? kNoKey : static_cast<int>(begin) + first;
+  }
+  if (threadIdx.x == 0) shared_first = kNoKey;
+  const bool any = __syncthreads_or(first != kNoKey) != 0;
+  if (any) {
+    atomicMin(&shared_first, first);
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) g.first_bad[blockIdx.x] = any ? static_cast<int>(begin) + shared_first : kNoKey;
 }
 
 /// The rows of a CTA that see something that is not finite; rarely any. `first`: of the head's keys.
@@ -137,9 +144,6 @@ __global__ void __launch_bounds__(kThreads)
   patch_rows(g, head, begin, rows, shared_first, statistics);
 }
 
-/// Nothing: by the time it is over, CTAs of a kernel that became ready with it have their place.
-__global__ void attention_guard_delay() {}
-
 bool is_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % sizeof(uint4) == 0; }
 
 fulcrum_status too_many() { return failed(FULCRUM_UNSUPPORTED, "attention: more rows than a grid has CTAs"); }
@@ -147,13 +151,13 @@ fulcrum_status too_many() { return failed(FULCRUM_UNSUPPORTED, "attention: more 
 template <bool kBf16>
 void scan(const AttentionGuard& g, cudaStream_t stream) {
   const auto grid = static_cast<unsigned>(g.parts());
-  const int units = is_aligned(g.k) && is_aligned(g.v) && g.d % kVector == 0 ? g.d / kVector : 0;
-  if (units == 8) {
-    attention_guard_scan<kBf16, 8><<<grid, kScanThreads, 0, stream>>>(g, units);
-  } else if (units == 16) {
-    attention_guard_scan<kBf16, 16><<<grid, kScanThreads, 0, stream>>>(g, units);
+  const int units = is_aligned(g.k) && is_aligned(g.v) ? g.d / kVector : 0;
+  if (units * kVector == g.d && units == 8) {
+    attention_guard_scan<kBf16, 8><<<grid, kThreads, 0, stream>>>(g);
+  } else if (units * kVector == g.d && units == 16) {
+    attention_guard_scan<kBf16, 16><<<grid, kThreads, 0, stream>>>(g);
   } else {
-    attention_guard_scan<kBf16, 0><<<grid, kScanThreads, 0, stream>>>(g, units);
+    attention_guard_scan<kBf16, 0><<<grid, kThreads, 0, stream>>>(g);
   }
 }
 
@@ -163,11 +167,6 @@ fulcrum_status enqueue_guard_scan(const AttentionGuard& g, cudaStream_t stream) 
   if (g.parts() > std::numeric_limits<int32_t>::max()) return too_many();
   g.is_bf16 ? scan<true>(g, stream) : scan<false>(g, stream);
   return launched("a look for NaN among keys and values");
-}
-
-fulcrum_status enqueue_guard_delay(cudaStream_t stream) {
-  attention_guard_delay<<<1, 1, 0, stream>>>();
-  return launched("a wait for the attention to begin");
 }
 
 fulcrum_status enqueue_guard_patch(const AttentionGuard& g, cudaStream_t stream) {

@@ -29,10 +29,6 @@ struct AttentionGuard {
 /// Looks for NaN and Inf among keys and values. Needs nothing of the attention.
 fulcrum_status enqueue_guard_scan(const AttentionGuard& guard, cudaStream_t stream);
 
-/// Holds a stream up for as long as the CTAs of the attention, which another stream begins now, need to find their
-/// places: those of a look at the keys would be in their way.
-fulcrum_status enqueue_guard_delay(cudaStream_t stream);
-
 /// Behind a look at the keys and behind the attention: makes the rows NaN that see one. An Inf in a query shows in its
 /// statistics, since all its scores are then infinite.
 fulcrum_status enqueue_guard_patch(const AttentionGuard& guard, cudaStream_t stream);

@@ -42,13 +42,6 @@ int tile_for(const Gemm& gemm);
 
 /// Everything here enqueues; launch errors are left for launched(). K = 0 gives act(bias).
 void enqueue_tiles(const Gemm& gemm, const GemmOperands& operands, int tile, cudaStream_t stream);
-/// Such chains in tiles of 128 by 64, for f32 alone: K and N multiples of four, vectors of 16 bytes. One or two chains
-/// an output; two have other bits.
-inline constexpr int kWideChains[] = {1, 2};
-bool wide_takes(const Gemm& gemm, const GemmOperands& operands);
-/// By K alone.
-int wide_chains_for(const Gemm& gemm);
-void enqueue_wide(const Gemm& gemm, const GemmOperands& operands, int chains, cudaStream_t stream);
 /// C = act(sums + bias), rounded to C's type; sums may be C itself when that is f32.
 void enqueue_finish(const Gemm& gemm, const float* sums, const float* bias, void* c, cudaStream_t stream);
 

@@ -1,240 +1,127 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// See group_gemm.h. A CTA makes a tile of 128 rows and 128 columns; the four tiles of a cluster are two by two
-// neighbours, and each CTA copies half of its rows of A and of its columns of B for its neighbours too, so that L2 gives
-// everything once for two. A warp asks for the copies, two warpgroups multiply what is there. With a split, a second
-// four of CTAs has the upper half of the terms. Tensor cores take rows of B as they come for 16-bit elements; f32 they
-// want along k, so there the transposed product is made and B's columns are the operand that registers hold.
-#include <cstdint>
-#include <type_traits>
+// See group_gemm.h. A CTA of two warpgroups makes a tile of 128 rows and 128 columns, 64 rows each; slabs of 64 terms
+// wait in a ring in shared memory, rows of A along k and rows of B as they come: the tensor cores take both.
+#include "backends/cuda/group_gemm.h"
 
-#include "backends/cuda/bulk.cuh"
+#include <limits>
+
 #include "backends/cuda/fold.cuh"
 #include "backends/cuda/gemm_epilogue.cuh"
-#include "backends/cuda/group_gemm.h"
-#include "backends/cuda/tensor_map.h"
+#include "backends/cuda/streaming.cuh"
 #include "backends/cuda/warpgroup.cuh"
 
 namespace fulcrum::backends::cuda {
 namespace {
 
 namespace wg = warpgroup;
-using streaming::Barrier;
 
-constexpr int kTile = kGroupTile, kConsumers = 256, kThreads = kConsumers + 32, kWarps = kConsumers / 32;
-constexpr int kPartBytes = 64 * wg::kRowBytes;  // half of a slab's rows, or of its columns
-constexpr int kSlabBytes = 4 * kPartBytes, kStages = 6;
+constexpr int kThreads = 256, kTile = 128, kDepth = 64, kStages = 5;
+constexpr int kHalfBytes = kDepth * wg::kRowBytes;  // 64 columns of a slab of B
+constexpr int kLeftBytes = kTile * wg::kRowBytes, kSlabBytes = kLeftBytes + 2 * kHalfBytes;
+constexpr int kRingBytes = kStages * kSlabBytes;
 constexpr int kSentFloats = 32;  // of a thread, half of its sums
-constexpr int kInboxBytes = kConsumers * kSentFloats * 4;
-constexpr int kAcross = 1, kDown = 2, kOther = 4;  // bits of a CTA's rank: column, row, terms
-constexpr int kReaders = 3;  // CTAs that get something of a copy: this one and two neighbours
+constexpr int kInboxBytes = kThreads * kSentFloats * 4;
 
-using Sums = wg::Sums<16>;
+using Tile = wg::Sums<16>;
 
-struct Maps {
-  CUtensorMap a, b;
-};
+/// This thread's share of the slabs on their way to shared memory. Terms, rows and columns behind the last are zeros.
+struct Slabs {
+  const char *a, *b;              // the first chunk of the next slab
+  int64_t a_step, b_step;         // bytes from chunk to chunk
+  int64_t rows_left, terms_left;  // from this thread's first on
+  int64_t b_slab;                 // bytes of a slab of B
+  int k_left, a_chunk_k;          // terms left in all; where this thread's chunk begins in a slab
+  bool has_column;
+  std::uint32_t a_to, b_to;
 
-struct Memory {
-  alignas(1024) char slabs[kStages][kSlabBytes];
-  float4 inbox[kInboxBytes / 16];
-  float bias[kTile];
-  Barrier full[kStages], empty[kStages];
-};
-
-/// Elements of a row of 128 bytes, which are the terms of a slab.
-template <class T>
-constexpr int kDepth = wg::kRowBytes / static_cast<int>(sizeof(T));
-
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-
-/// A box at these coordinates to the same place in each CTA of `mask`.
-__device__ __forceinline__ void copy_box(std::uint32_t to, const CUtensorMap* map, int x, int y, int z,
-                                         Barrier* barrier, unsigned mask) {
-  asm volatile(
-      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
-      "[%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(to),
-      "l"(map), "r"(x), "r"(y), "r"(z), "r"(wg::shared_of(barrier)), "h"(static_cast<std::uint16_t>(mask))
-      : "memory");
-}
-
-__device__ __forceinline__ void init_barrier(Barrier* barrier, int arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(wg::shared_of(barrier)), "r"(arrivals)
-               : "memory");
-}
-
-__device__ __forceinline__ std::uint32_t address_in(const void* here, unsigned cta) {
-  std::uint32_t there;
-  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(wg::shared_of(here)), "r"(cta));
-  return there;
-}
-
-__device__ __forceinline__ void arrive_in(const Barrier* barrier, unsigned cta) {
-  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(address_in(barrier, cta))
-               : "memory");
-}
-
-/// Where a CTA works.
-struct Place {
-  unsigned rank;
-  int row0, column0, entry;  // of the tile
-  int k0, slabs;
-};
-
-template <class T, int kSplit>
-__device__ __forceinline__ Place place_of(const Gemm& g) {
-  constexpr unsigned kCtas = 4 * kSplit;
-  const auto along = static_cast<unsigned>((g.n + 2 * kTile - 1) / (2 * kTile));
-  const unsigned block = blockIdx.x / kCtas, rank = blockIdx.x % kCtas;
-  const int k = static_cast<int>(g.k), all = (k + kDepth<T> - 1) / kDepth<T>;
-  const int share = (all + kSplit - 1) / kSplit, first = static_cast<int>(rank / kOther) * share;
-  return {.rank = rank,
-          .row0 = static_cast<int>(block / along * 2 + rank / kDown % 2) * kTile,
-          .column0 = static_cast<int>(block % along * 2 + rank % 2) * kTile,
-          .entry = static_cast<int>(blockIdx.y),
-          .k0 = first * kDepth<T>,
-          .slabs = min(share, max(0, all - first))};
-}
-
-/// One thread asks for all slabs, each when all who get some of it are done with the one that lay there.
-template <class T>
-__device__ __forceinline__ void copy_slabs(Memory& memory, const Maps& maps, const Place& place) {
-  constexpr int kBoxColumns = kDepth<T>, kBoxes = 64 / kBoxColumns, kBoxBytes = kPartBytes / kBoxes;
-  const int across = static_cast<int>(place.rank % 2), down = static_cast<int>(place.rank / kDown % 2);
-  const unsigned along_mask = 1U << place.rank | 1U << (place.rank ^ kAcross),
-                 down_mask = 1U << place.rank | 1U << (place.rank ^ kDown);
-  for (int slab = 0; slab < place.slabs; ++slab) {
-    const int stage = slab % kStages, k = place.k0 + slab * kDepth<T>;
-    if (slab >= kStages)
-      streaming::wait_for(&memory.empty[stage], static_cast<unsigned>(slab / kStages - 1) & 1);
-    Barrier* full = &memory.full[stage];
-    streaming::arrive_expecting(full, kSlabBytes);
-    const std::uint32_t rows =
-        wg::shared_of(memory.slabs[stage]) + static_cast<std::uint32_t>(across * kPartBytes);
-    copy_box(rows, &maps.a, k, place.row0 + across * 64, place.entry, full, along_mask);
-    const std::uint32_t columns =
-        wg::shared_of(memory.slabs[stage]) + static_cast<std::uint32_t>((2 + down) * kPartBytes);
-#pragma unroll
-    for (int box = 0; box < kBoxes; ++box)
-      copy_box(columns + box * kBoxBytes, &maps.b, place.column0 + down * 64 + box * kBoxColumns, k,
-               place.entry, full, down_mask);
+  __device__ Slabs(const Gemm& g, const void* left, const void* right, int64_t row0, int64_t column0, int k0,
+                   int k_end) {
+    const int thread = static_cast<int>(threadIdx.x);
+    const int a_row = thread / 8, a_chunk = thread % 8, b_row = thread / 16, b_chunk = thread % 16;
+    a = static_cast<const char*>(left) + ((row0 + a_row) * g.k + k0 + a_chunk * 8) * 2;
+    b = static_cast<const char*>(right) + ((int64_t{k0} + b_row) * g.n + column0 + b_chunk * 8) * 2;
+    a_step = 32 * g.k * 2;
+    b_step = 16 * g.n * 2;
+    b_slab = int64_t{kDepth} * g.n * 2;
+    rows_left = g.m - row0 - a_row;
+    has_column = column0 + b_chunk * 8 < g.n;
+    k_left = k_end - k0;
+    terms_left = k_left - b_row;
+    a_chunk_k = a_chunk * 8;
+    a_to = wg::chunk_offset(a_row, a_chunk);
+    b_to = kLeftBytes + b_chunk / 8 * kHalfBytes + wg::chunk_offset(b_row, b_chunk % 8);
   }
-}
+  /// `first` is any address that may be read.
+  __device__ __forceinline__ void copy_next(std::uint32_t stage, const void* first) {
+    if (k_left > 0) {
+#pragma unroll
+      for (int i = 0; i < kTile / 32; ++i) {
+        const bool is_there = i * 32 < rows_left && a_chunk_k < k_left;
+        wg::copy_chunk(stage + a_to + i * 32 * wg::kRowBytes, is_there ? a + i * a_step : first, is_there);
+      }
+#pragma unroll
+      for (int i = 0; i < kDepth / 16; ++i) {
+        const bool is_there = i * 16 < terms_left && has_column;
+        wg::copy_chunk(stage + b_to + i * 16 * wg::kRowBytes, is_there ? b + i * b_step : first, is_there);
+      }
+      a += kDepth * 2;
+      b += b_slab;
+      k_left -= kDepth;
+      terms_left -= kDepth;
+    }
+    wg::commit_copies();  // an empty group keeps the count of those in flight
+  }
+};
 
-/// 64 rows of the tile and all columns.
 template <bool kBf16>
-__device__ __forceinline__ void multiply_slab(Sums& sums, std::uint32_t slab, int group) {
+__device__ __forceinline__ void use_slab(Tile& sums, std::uint32_t slab, int group, bool add) {
   wg::begin_products();
 #pragma unroll
-  for (int step = 0; step < 4; ++step) {
-    const std::uint32_t left = slab + group * kPartBytes + step * 32,
-                        right = slab + 2 * kPartBytes + step * 16 * wg::kRowBytes;
-    wg::multiply<kBf16, true>(sums, wg::describe(left), wg::describe(right, kPartBytes), true);
+  for (int step = 0; step < kDepth / 16; ++step) {
+    const std::uint32_t left = slab + group * 64 * wg::kRowBytes + step * 32,
+                        right = slab + kLeftBytes + step * 16 * wg::kRowBytes;
+    wg::multiply<kBf16, true>(sums, wg::describe(left), wg::describe(right, kHalfBytes), add || step > 0);
   }
   wg::commit_products();
 }
 
-__device__ __forceinline__ std::uint32_t tf32_of(float value) {
-  std::uint32_t rounded;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(value));
-  return rounded;
-}
-
-/// 64 columns of the tile and all rows: column g + 8 e of a warp's 16, which lie in one box of 32.
-__device__ __forceinline__ void multiply_slab_tf32(Sums& sums, const char* slab, int warp, int lane) {
-  const char* box = slab + 2 * kPartBytes + warp / 2 * (kPartBytes / 2);
-  std::uint32_t columns[4][4];
-#pragma unroll
-  for (int step = 0; step < 4; ++step) {
-#pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      const int term = step * 8 + e / 2 * 4 + lane % 4, column = warp % 2 * 16 + e % 2 * 8 + lane / 4;
-      columns[step][e] =
-          tf32_of(*reinterpret_cast<const float*>(box + wg::chunk_offset(term, column / 4) + column % 4 * 4));
-    }
-  }
-  wg::begin_products();
-#pragma unroll
-  for (int step = 0; step < 4; ++step)
-    wg::multiply_tf32(sums, columns[step], wg::describe(wg::shared_of(slab) + step * 32));
-  wg::commit_products();
-}
-
-/// A warp's word to the CTAs whose copies came here that a slab may be written again.
-__device__ __forceinline__ void release(Memory& memory, int slab, const Place& place, int lane) {
-  if (slab + kStages >= place.slabs || lane >= kReaders) return;
-  const unsigned cta = place.rank ^ (lane == 1 ? kAcross : lane == 2 ? kDown : 0);
-  arrive_in(&memory.empty[slab % kStages], cta);
-}
-
-template <class T>
-__device__ __forceinline__ void multiply_slabs(Sums& sums, Memory& memory, const Place& place) {
-  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  for (int slab = 0; slab < place.slabs; ++slab) {
-    const int stage = slab % kStages;
-    streaming::wait_for(&memory.full[stage], static_cast<unsigned>(slab / kStages) & 1);
-    __syncwarp();
-    if constexpr (sizeof(T) == 2) {
-      multiply_slab<std::is_same_v<T, __nv_bfloat16>>(sums, wg::shared_of(memory.slabs[stage]), warp / 4);
-      wg::await_products<1>();
-      if (slab > 0) release(memory, slab - 1, place, lane);
-    } else {
-      multiply_slab_tf32(sums, memory.slabs[stage], warp, lane);
-      wg::await_products<0>();
-      __syncwarp();
-      release(memory, slab, place, lane);
-    }
-  }
-  wg::await_products<0>();
-}
-
-/// Eight of the tile's 16 groups of sums, bias and activation on them. Sums of f32 are of the transposed tile.
+/// Columns [8 kFirst, 8 kFirst + 64) of the tile, bias (from this thread's first column on) and activation on them.
 template <class T, int kFirst>
-__device__ __forceinline__ void write_half(const Gemm& g, const Sums& sums, const float* bias, T* c,
-                                           const Place& place) {
-  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  const int along_fragment = warp * 16 + lane / 4, across_fragment = lane % 4 * 2;
-  c += place.entry * g.m * g.n;
+__device__ __forceinline__ void write_half(const Gemm& g, const Tile& sums, const float* bias, T* c,
+                                           int64_t row, int64_t column) {
 #pragma unroll
   for (int j = kFirst; j < kFirst + 8; ++j) {
+    const int64_t at = column + j * 8;
+    if (at >= g.n) continue;
+    const float2 added = *reinterpret_cast<const float2*>(bias + j * 8);
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const int own = along_fragment + r * 8, other = across_fragment + j * 8;
-      if constexpr (sizeof(T) == 2) {
-        const int64_t row = place.row0 + own, column = place.column0 + other;
-        if (row >= g.m || column >= g.n) continue;
-        const float x = sums[j][2 * r] + bias[other], y = sums[j][2 * r + 1] + bias[other + 1];
-        store_pair(c + row * g.n + column, finished(x, g.activation), finished(y, g.activation));
-      } else {
-        const int64_t column = place.column0 + own, row = place.row0 + other;
-        if (column >= g.n) continue;
-        const float x = finished(sums[j][2 * r] + bias[own], g.activation),
-                    y = finished(sums[j][2 * r + 1] + bias[own], g.activation);
-        if (row < g.m) c[row * g.n + column] = x;
-        if (row + 1 < g.m) c[(row + 1) * g.n + column] = y;
-      }
+      if (row + r * 8 >= g.m) continue;
+      const float x = sums[j][2 * r] + added.x, y = sums[j][2 * r + 1] + added.y;
+      store_pair(c + (row + r * 8) * g.n + at, finished(x, g.activation), finished(y, g.activation));
     }
   }
 }
 
-/// A thread's sums of one half, to its like among the CTAs with the other terms.
+/// A thread's sums of one half of the columns, to its like in the other CTA.
 template <int kFirst>
-__device__ __forceinline__ void send_half(const Sums& sums, std::uint32_t inbox) {
+__device__ __forceinline__ void send_half(const Tile& sums, std::uint32_t inbox) {
 #pragma unroll
   for (int j = 0; j < 8; ++j) {
     const std::uint32_t to =
-        inbox + static_cast<std::uint32_t>(j * kConsumers + static_cast<int>(threadIdx.x)) * 16;
+        inbox + static_cast<std::uint32_t>(j * kThreads + static_cast<int>(threadIdx.x)) * 16;
     asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(sums[kFirst + j][0]),
                  "f"(sums[kFirst + j][1]), "f"(sums[kFirst + j][2]), "f"(sums[kFirst + j][3])
                  : "memory");
   }
 }
 template <int kFirst>
-__device__ __forceinline__ void add_half(Sums& sums, const float4* inbox) {
+__device__ __forceinline__ void add_half(Tile& sums, const float4* inbox) {
 #pragma unroll
   for (int j = 0; j < 8; ++j) {
-    const float4 other = inbox[j * kConsumers + static_cast<int>(threadIdx.x)];
+    const float4 other = inbox[j * kThreads + static_cast<int>(threadIdx.x)];
     sums[kFirst + j][0] += other.x;
     sums[kFirst + j][1] += other.y;
     sums[kFirst + j][2] += other.z;
@@ -242,106 +129,121 @@ __device__ __forceinline__ void add_half(Sums& sums, const float4* inbox) {
   }
 }
 
-#endif
-
-template <class T, int kSplit>
+template <class T, bool kBf16, int kSplit>
 __global__ void __launch_bounds__(kThreads, 1)
-    group_kernel(const __grid_constant__ Maps maps, Gemm g, const float* bias, T* c) {
+    group_kernel(Gemm g, const void* a, const void* b, const float* bias, T* c) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  extern __shared__ __align__(1024) char raw[];
-  Memory& memory = *reinterpret_cast<Memory*>(raw);
-  const int thread = static_cast<int>(threadIdx.x);
-  const Place place = place_of<T, kSplit>(g);
-  if (thread == kConsumers) {
-    for (Barrier& barrier : memory.full) init_barrier(&barrier, 1);
-    for (Barrier& barrier : memory.empty) init_barrier(&barrier, kReaders * kWarps);
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-  }
-  streaming::cluster_arrive();
-  streaming::cluster_wait();  // all barriers of the cluster are there
+  extern __shared__ __align__(1024) char memory[];
+  const int thread = static_cast<int>(threadIdx.x), group = thread / 128;
+  const auto along = static_cast<unsigned>((g.n + kTile - 1) / kTile);
+  const unsigned tile = blockIdx.x / kSplit, rank = blockIdx.x % kSplit;
+  const int64_t row0 = int64_t{tile / along} * kTile, column0 = int64_t{tile % along} * kTile;
+  const int64_t entry = blockIdx.y;
+  const int k = static_cast<int>(g.k), share = (k + kDepth * kSplit - 1) / (kDepth * kSplit) * kDepth;
+  const int k0 = min(k, static_cast<int>(rank) * share), k_end = min(k, k0 + share);
+  const int slabs = (k_end - k0 + kDepth - 1) / kDepth;
+  if constexpr (kSplit > 1) streaming::cluster_arrive();
+  Slabs copies(g, static_cast<const char*>(a) + entry * g.m * g.k * 2,
+               static_cast<const char*>(b) + entry * g.k * g.n * 2, row0, column0, k0, k_end);
+  const std::uint32_t base = wg::shared_of(memory);
+  Tile sums = {};
   streaming::follow();
-  Sums sums = {};
-  if (thread >= kConsumers) {
-    if (thread == kConsumers) copy_slabs<T>(memory, maps, place);
-  } else {
-    if (thread < kTile)
-      memory.bias[thread] = bias && place.column0 + thread < g.n ? bias[place.column0 + thread] : -0.0F;
-    multiply_slabs<T>(sums, memory, place);
-    const bool is_upper = place.rank >= kOther;
-    if constexpr (kSplit > 1) {
-      const std::uint32_t there = address_in(memory.inbox, place.rank ^ kOther);
-      if (is_upper) {
-        send_half<0>(sums, there);
-      } else {
-        send_half<8>(sums, there);
-      }
-    }
+#pragma unroll
+  for (int stage = 0; stage < kStages - 2; ++stage) copies.copy_next(base + stage * kSlabBytes, a);
+  // Long before it is needed; adding -0 changes nothing.
+  auto* added = reinterpret_cast<float*>(memory + kRingBytes + kInboxBytes);
+  if (thread < kTile) added[thread] = bias && column0 + thread < g.n ? bias[column0 + thread] : -0.0F;
+  int stage = 0;
+  for (int slab = 0; slab < slabs; ++slab) {
+    wg::await_copies<kStages - 3>();
+    wg::show_to_products();
+    __syncthreads();  // the slab is there for all, and the products of the one before the last are done
+    use_slab<kBf16>(sums, base + stage * kSlabBytes, group, true);
+    copies.copy_next(base + (stage + kStages - 2) % kStages * kSlabBytes, a);
+    wg::await_products<1>();
+    stage = (stage + 1) % kStages;
   }
-  if constexpr (kSplit > 1) {
+  wg::await_products<0>();
+  const int64_t row = row0 + group * 64 + thread % 128 / 32 * 16 + thread % 32 / 4;
+  const int64_t column = column0 + thread % 4 * 2;
+  T* out = c + entry * g.m * g.n;
+  if constexpr (kSplit == 1) {
+    __syncthreads();  // bias is there
+    write_half<T, 0>(g, sums, added + thread % 4 * 2, out, row, column);
+    write_half<T, 8>(g, sums, added + thread % 4 * 2, out, row, column);
+  } else {
+    const std::uint32_t here = base + kRingBytes;
+    std::uint32_t there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(rank ^ 1));
+    const auto* inbox = reinterpret_cast<const float4*>(memory + kRingBytes);
+    streaming::cluster_wait();  // the other CTA is there
+    if (rank == 0) {
+      send_half<8>(sums, there);
+    } else {
+      send_half<0>(sums, there);
+    }
     streaming::cluster_arrive();
     streaming::cluster_wait();
-  } else {
-    __syncthreads();  // bias is there
-  }
-  if (thread >= kConsumers) return;
-  if constexpr (kSplit > 1) {
-    if (place.rank >= kOther) {
-      add_half<8>(sums, memory.inbox);
-      write_half<T, 8>(g, sums, memory.bias, c, place);
+    if (rank == 0) {
+      add_half<0>(sums, inbox);
+      write_half<T, 0>(g, sums, added + thread % 4 * 2, out, row, column);
     } else {
-      add_half<0>(sums, memory.inbox);
-      write_half<T, 0>(g, sums, memory.bias, c, place);
+      add_half<8>(sums, inbox);
+      write_half<T, 8>(g, sums, added + thread % 4 * 2, out, row, column);
     }
-  } else {
-    write_half<T, 0>(g, sums, memory.bias, c, place);
-    write_half<T, 8>(g, sums, memory.bias, c, place);
   }
 #endif
 }
 
-template <class T>
-constexpr MapElement kMapElement = sizeof(T) == 4                     ? MapElement::f32
-                                   : std::is_same_v<T, __nv_bfloat16> ? MapElement::bf16
-                                                                      : MapElement::f16;
-
-template <class T, int kSplit>
+template <class T, bool kBf16, int kSplit>
 fulcrum_status launch(const Gemm& g, const GemmOperands& operands, cudaStream_t stream) {
-  constexpr int kCtas = 4 * kSplit;
-  const auto kernel = group_kernel<T, kSplit>;
+  constexpr int kBytes = kRingBytes + kInboxBytes + kTile * 4;
+  const auto kernel = group_kernel<T, kBf16, kSplit>;
   static const cudaError_t allowed =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Memory));
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
   FULCRUM_CUDA(allowed);
-  Maps maps;
-  const auto width = static_cast<uint32_t>(kDepth<T>);
-  FULCRUM_STATUS(make_map(&maps.a, kMapElement<T>, operands.a, {g.k, g.m, g.batch}, width, 64));
-  FULCRUM_STATUS(make_map(&maps.b, kMapElement<T>, operands.b, {g.n, g.k, g.batch}, width, width));
-  const int64_t blocks = (g.m + 2 * kTile - 1) / (2 * kTile) * ((g.n + 2 * kTile - 1) / (2 * kTile));
   cudaLaunchAttribute attributes[2] = {};
-  cudaLaunchConfig_t config = streaming::config_of({.ctas = blocks * kCtas,
+  const int64_t tiles = (g.m + kTile - 1) / kTile * ((g.n + kTile - 1) / kTile);
+  cudaLaunchConfig_t config = streaming::config_of({.ctas = tiles * kSplit,
                                                     .threads = kThreads,
                                                     .programmatic = true,
-                                                    .cluster = kCtas,
-                                                    .shared_bytes = sizeof(Memory)},
+                                                    .cluster = kSplit,
+                                                    .shared_bytes = kBytes},
                                                    nullptr, attributes);
   config.stream = stream;
   config.gridDim.y = static_cast<unsigned>(g.batch);
-  FULCRUM_CUDA(cudaLaunchKernelEx(&config, kernel, maps, g, operands.bias, static_cast<T*>(operands.c)));
+  FULCRUM_CUDA(cudaLaunchKernelEx(&config, kernel, g, operands.a, operands.b, operands.bias,
+                                  static_cast<T*>(operands.c)));
   return done();
-}
-
-template <class T>
-fulcrum_status launch_split(const Gemm& g, const GemmOperands& operands, int split, cudaStream_t stream) {
-  return split == 1 ? launch<T, 1>(g, operands, stream) : launch<T, 2>(g, operands, stream);
 }
 
 }  // namespace
 
+bool group_takes(const Gemm& g, const GemmOperands& operands) {
+  constexpr int64_t kMostEntries = 65535, kMost = std::numeric_limits<int32_t>::max();
+  const auto bits = reinterpret_cast<uintptr_t>(operands.a) | reinterpret_cast<uintptr_t>(operands.b) |
+                    reinterpret_cast<uintptr_t>(operands.c);
+  const int64_t tiles = (g.m + kTile - 1) / kTile * ((g.n + kTile - 1) / kTile);
+  const int64_t vector = wg::kChunkBytes / static_cast<int64_t>(bytes_of(g.element));
+  return available() && device().major == 9 && device().minor == 0 && bits % wg::kChunkBytes == 0 &&
+         g.k > 0 && g.k < kMost / 2 && g.k % vector == 0 && g.n % vector == 0 && g.batch <= kMostEntries &&
+         tiles <= kMost / 2;
+}
+
+int group_split_for(const Gemm& g) {
+  const int64_t tiles = (g.m + kTile - 1) / kTile * ((g.n + kTile - 1) / kTile) * g.batch;
+  return tiles * 2 <= device().sms && g.k > kDepth ? 2 : 1;
+}
+
 fulcrum_status enqueue_group(const Gemm& g, const GemmOperands& operands, int split, cudaStream_t stream) {
   if (g.outputs() == 0) return done();
-  if (g.element == Element::f32) return launch_split<float>(g, operands, split, stream);
-  if (g.element == Element::bf16) return launch_split<__nv_bfloat16>(g, operands, split, stream);
-  return launch_split<__half>(g, operands, split, stream);
+  if (g.element == Element::f32) return enqueue_group_tf32(g, operands, split, stream);
+  if (g.element == Element::bf16) {
+    return split == 1 ? launch<__nv_bfloat16, true, 1>(g, operands, stream)
+                      : launch<__nv_bfloat16, true, 2>(g, operands, stream);
+  }
+  return split == 1 ? launch<__half, false, 1>(g, operands, stream)
+                    : launch<__half, false, 2>(g, operands, stream);
 }
 
 }  // namespace fulcrum::backends::cuda

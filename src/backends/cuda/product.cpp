@@ -20,7 +20,7 @@ constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
 constexpr int kProposals = 8;
 constexpr int kSplitProposals = 8;      // with a pass of ours behind them
 constexpr double kOwnFlops = 1 << 27;   // above it our chains are not even tried
-constexpr double kTensorFlops = 4e9;    // above it nor are our tensor-core products and wide tiles
+constexpr double kTensorFlops = 4e9;    // above it nor are our tensor-core products
 constexpr double kTinyFlops = 1 << 16;  // below it one launch is all the time there is
 constexpr int kRounds = 3, kMostCalls = 20;
 constexpr float kRoundMs = 0.2F, kLongRoundMs = 4;
@@ -58,11 +58,8 @@ fulcrum_status Product::run(const GemmOperands& operands, cudaStream_t stream) c
   if (route_.maker == Maker::tensor)
     return enqueue_tensor(gemm_, operands, static_cast<TensorTile>(route_.tile), stream);
   if (route_.maker == Maker::group) return enqueue_group(gemm_, operands, route_.tile, stream);
-  if (route_.maker == Maker::chains || route_.maker == Maker::wide) {
-    if (route_.maker == Maker::wide)
-      enqueue_wide(gemm_, operands, route_.tile, stream);
-    else
-      enqueue_tiles(gemm_, operands, route_.tile, stream);
+  if (route_.maker == Maker::chains) {
+    enqueue_tiles(gemm_, operands, route_.tile, stream);
     return launched("a matrix product");
   }
   void* output = form_->widened() ? sums_.as<void>() : operands.c;
@@ -111,13 +108,8 @@ class RouteSearch {
       for (const TensorTile tile : kTensorTiles)
         routes_.push_back(Route{.maker = Maker::tensor, .tile = static_cast<int>(tile)});
     }
-    if (flops_of(gemm_) < kTensorFlops) {
-      if (precision_ != Precision::fp32 && group_takes(gemm_, operands_)) {
-        for (const int split : kGroupSplits) routes_.push_back(Route{.maker = Maker::group, .tile = split});
-      }
-      if (precision_ == Precision::fp32 && wide_takes(gemm_, operands_)) {
-        for (const int chains : kWideChains) routes_.push_back(Route{.maker = Maker::wide, .tile = chains});
-      }
+    if (precision_ != Precision::fp32 && flops_of(gemm_) < kTensorFlops && group_takes(gemm_, operands_)) {
+      for (const int split : kGroupSplits) routes_.push_back(Route{.maker = Maker::group, .tile = split});
     }
     if (flops_of(gemm_) > kOwnFlops) return;
     for (const int tile : kTiles) routes_.push_back(Route{.tile = tile});

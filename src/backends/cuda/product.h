@@ -12,14 +12,14 @@
 
 namespace fulcrum::backends::cuda {
 
-/// Whose kernel: our fma chains in square or wide tiles, our products of warps or of warpgroups, or the library's.
-enum class Maker : int32_t { chains, wide, tensor, group, library };
+/// Whose kernel: our fma chains, our products of warps or of warpgroups, or the library's.
+enum class Maker : int32_t { chains, tensor, group, library };
 
 /// How a product is done.
 struct Route {
   Maker maker = Maker::chains;
   bool fused = true;  // bias and activation inside the library's kernel; else a pass of ours follows
-  int tile = 0;       // our own kernel's; a TensorTile of tensor, CTAs or chains that share a tile
+  int tile = 0;       // our own kernel's; a TensorTile of tensor, CTAs that share a tile of group
   cublasLtMatmulAlgo_t algorithm = {};
   std::size_t workspace_bytes = 0;
 };

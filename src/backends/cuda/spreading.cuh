@@ -63,6 +63,7 @@ struct Places {
   int sources, weights, slices, segments, tiles, hubs;  // of this CTA, where they stay over all hops
   int nodes, activations;                               // of this CTA's slices, with them
   int wanted;                                           // what this CTA fetches, with them
+  int nothing;                                          // place of a zero among these values
   int rows;                                             // activations of its segments and hubs, with them
 };
 
@@ -119,29 +120,34 @@ struct FetchedTerms {
   }
 };
 
-/// Terms that are made where they are added, of edges and values in shared memory.
+/// Terms that are made where they are added, of edges and values in shared memory. Loads ask nothing, so that those of a
+/// chunk are under way together: past the end they take the last edge again, and a missing edge names a zero.
 struct OwnTerms {
   const std::int32_t* sources;
   const float* weights;
   const float* values;
 
-  template <int kChunk>
+  template <int kAsked>
   __device__ __forceinline__ float add_up(int first, int count) const {
+    constexpr int kChunk = 8;  // what registers allow
     float sum = 0.0F;
 #pragma unroll 1
     for (int done = 0; done < count; done += kChunk) {
       std::int32_t source[kChunk];
-      float term[kChunk];
+      float weight[kChunk], value[kChunk];
 #pragma unroll
       for (int i = 0; i < kChunk; ++i) {
-        source[i] = done + i < count ? sources[first + (done + i) * kLanes] : -1;
+        const int edge = first + min(done + i, count - 1) * kLanes;
+        source[i] = sources[edge];
+        weight[i] = weights[edge];
       }
+#pragma unroll
+      for (int i = 0; i < kChunk; ++i) value[i] = values[source[i]];
 #pragma unroll
       for (int i = 0; i < kChunk; ++i) {
-        term[i] = source[i] >= 0 ? weights[first + (done + i) * kLanes] * values[source[i]] : 0.0F;
+        const float term = weight[i] * value[i];
+        sum = sum + (done + i < count ? term : 0.0F);
       }
-#pragma unroll
-      for (int i = 0; i < kChunk; ++i) sum = sum + term[i];
     }
     return sum;
   }
@@ -478,31 +484,40 @@ struct Spreader {
   }
   /// The values that this CTA's edges name into shared memory, several loads of a thread in flight. Positions ascend,
   /// so that neighbours in a warp share sectors.
-  __device__ __forceinline__ void fetch_own(const float* from, bool by_node) const {
+  template <bool kByNode>
+  __device__ __forceinline__ void fetch_own(const float* from) const {
     constexpr int kBatch = 8;
     const std::int32_t* list = kHeld ? in_shared<const std::int32_t>(at.wanted) : g.wanted + first_wanted;
     float* const view = in_shared<float>(at.view);
 #pragma unroll 1
     for (int base = static_cast<int>(threadIdx.x); base < wanted_count; base += kBatch * kThreads) {
+      std::int32_t position[kBatch];
       float value[kBatch];
 #pragma unroll
-      for (int i = 0; i < kBatch; ++i) {
-        const int place = base + i * kThreads;
-        if (place < wanted_count) value[i] = __ldcg(from + (by_node ? g.node_of[list[place]] : list[place]));
+      for (int i = 0; i < kBatch; ++i) position[i] = list[min(base + i * kThreads, wanted_count - 1)];
+      if constexpr (kByNode) {
+#pragma unroll
+        for (int i = 0; i < kBatch; ++i) position[i] = g.node_of[position[i]];
       }
+#pragma unroll
+      for (int i = 0; i < kBatch; ++i) value[i] = __ldcg(from + position[i]);
 #pragma unroll
       for (int i = 0; i < kBatch; ++i) {
         const int place = base + i * kThreads;
         if (place < wanted_count) view[place] = value[i];
       }
     }
+    if (threadIdx.x == 0) view[at.nothing] = 0.0F;
   }
   /// Everybody's values, or some of them and the bits of all, into shared memory.
   __device__ const float* look(std::int32_t parity) const {
     if constexpr (kTeam == Team::cta || kLook == Look::plain) return values(parity);
     if constexpr (kLook == Look::own) {
-      const bool input = kOwn && parity == 0;
-      fetch_own(input ? x : values(parity), input);
+      if (kOwn && parity == 0) {
+        fetch_own<true>(x);
+      } else {
+        fetch_own<false>(values(parity));
+      }
       __syncthreads();
       return in_shared<const float>(at.view);
     }

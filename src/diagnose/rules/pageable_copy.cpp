@@ -26,7 +26,7 @@ std::set<std::uint32_t> owned_elsewhere(const Facts& facts, const Joined& joined
   std::set<std::uint32_t> ops;
   for (const Batch& batch : small_batches(facts, joined)) ops.insert(batch.ops.begin(), batch.ops.end());
   const Repeats repeats = repeated_uploads(facts, joined);
-  if (repeats.hashed) ops.insert(repeats.ops.begin(), repeats.ops.end());
+  if (repeats.sure) ops.insert(repeats.ops.begin(), repeats.ops.end());
   return ops;
 }
 

@@ -13,6 +13,14 @@ namespace fulcrum::report {
 /// Beyond so many samples their count says nothing more, and a file that claims more holds weights.
 inline constexpr double kMostSamples = 1'000'000;
 
+/// Without blanks at its ends.
+inline std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r";
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
 class ProfileBuilder {
  public:
   explicit ProfileBuilder(std::string_view origin) { profile.origin = origin; }

@@ -50,12 +50,6 @@ std::vector<std::string_view> words(std::string_view line) {
   }
 }
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
 /// "pid" or "pid/tid".
 bool ids(std::string_view text, Head& head) {
   const std::size_t slash = text.find('/');

@@ -20,12 +20,6 @@ namespace {
 
 using Counts = std::map<std::string, double>;
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
-}
-
 /// "1,234.5" as people write it, or plain.
 std::optional<double> number_of(std::string_view text) {
   std::string plain;

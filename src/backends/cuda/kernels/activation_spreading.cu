@@ -76,7 +76,8 @@ void place(Plan& plan) {
   const bool has_bits = plan.look == Look::bits || plan.look == Look::hot;
   if (has_bits) places.bits = take(graph.positions / 8);
   if (plan.look == Look::whole) places.view = take((plan.team == Team::cta ? 3 : 1) * 4 * graph.positions);
-  if (own) places.view = take(4 * std::int64_t{graph.most_wanted});
+  places.nothing = graph.most_wanted;
+  if (own) places.view = take(4 * (std::int64_t{graph.most_wanted} + 1));
   const std::int64_t before = bytes;
   const Places spare = places;
   const std::int64_t hot = plan.look == Look::hot ? std::min(graph.long_positions, kMostHotNodes) : 0;
