@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: 2026 The Fulcrum authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# The tables of docs/truth.md from results/<machine>/truth.json and overhead.json: `page.py` writes them, `page.py
-# --check` says whether they are what the files hold.
+# The tables of docs/truth.md from results/<machine>/truth.json, truth-unseen-*.json and overhead.json: `page.py` writes
+# them, `page.py --check` says whether they are what the files hold.
 
 import glob
 import json
@@ -71,6 +71,10 @@ def tables():
             if os.path.exists(path):
                 with open(path) as text:
                     lines += [f"### {title} on {os.path.basename(folder)}", "", *render(json.load(text)), ""]
+        for path in sorted(glob.glob(os.path.join(folder, "truth-unseen-*.json"))):
+            with open(path) as text:
+                document = json.load(text)
+            lines += [f"### {document['title']}, on {os.path.basename(folder)}", "", *pair_table(document), ""]
     return "\n".join(lines) + "\n" if lines else ""
 
 

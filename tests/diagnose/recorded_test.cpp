@@ -71,7 +71,10 @@ INSTANTIATE_TEST_SUITE_P(
                       Planted{"small_copies", "small_copies"}, Planted{"no_overlap", "no_overlap"},
                       Planted{"redundant_copy", "redundant_copy"}, Planted{"small_grid", "small_grid"},
                       Planted{"default_stream", "default_stream"},
-                      Planted{"managed_faults", "managed_faults"}, Planted{"host_gap", "idle_gaps"}),
+                      Planted{"managed_faults", "managed_faults"}, Planted{"host_gap", "idle_gaps"},
+                      // Of programs that were written to judge the rules, and that these had not seen.
+                      Planted{"body_forces", "tail"}, Planted{"histogram", "low_occupancy"},
+                      Planted{"solver", "sync_stall"}),
     [](const auto& info) { return info.param.program; });
 
 TEST(RecordedClean, ProgramsThatUseTheGpuWellAreLeftAlone) {
@@ -81,6 +84,13 @@ TEST(RecordedClean, ProgramsThatUseTheGpuWellAreLeftAlone) {
     ASSERT_TRUE(clean);
     EXPECT_EQ(asked(clean->diagnosis), std::vector<std::string>{});
   }
+}
+
+// loss.item() in every step: the host would keep up without it, and its launches after it come late in two threads.
+TEST(RecordedTraining, AResultReadInEveryStepIsToBlameForTheLaunchesAfterIt) {
+  const auto step = recorded("tests/data/traces/reads_loss.broken.ftrace");
+  ASSERT_TRUE(step);
+  EXPECT_EQ(asked(step->diagnosis).front(), "sync_stall") << step->diagnosis.verdict;
 }
 
 TEST(RecordedTraining, APyTorchStepOfSmallKernelsIsBoundByLaunches) {

@@ -36,7 +36,7 @@ struct ThreeInputs {
           reinterpret_cast<const __m128i*>(x + kThreeWidth))))};  // the two that the last taps need
       set(a, b, shifted<1>(a, b), shifted<1>(b, c), shifted<2>(a, b), shifted<2>(b, c));
     } else {
-      const auto before = kSide == Side::kLeft ? hn::Zero(d) : hn::LoadU(d, x - kStep);
+      const auto before = kSide == Side::kLeft ? hn::Zero(d) : hn::Set(d, x[-1]);
       const Floats after{kSide == Side::kRight ? _mm512_setzero_ps()
                                                : _mm512_castps128_ps512(_mm_load_ss(x + kThreeWidth))};
       set(shifted<15>(before, a), shifted<15>(a, b), a, b, shifted<1>(a, b), shifted<1>(b, after));

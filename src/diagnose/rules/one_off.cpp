@@ -84,6 +84,7 @@ Looked look(const Facts& facts) {
       finding.saved_low = kSurelyGone * share;
       finding.saved_high = std::min(0.99, share);
       finding.severity = Severity::consider;
+      finding.verify = "time the whole program before and after";
     }
     looked.findings.push_back(std::move(finding));
   }

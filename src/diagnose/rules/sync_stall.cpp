@@ -112,7 +112,7 @@ Finding finding_of(const Facts& facts, Stalls stalls, bool reading) {
                   human_seconds(stalls.drain_seconds / stalls.waits)));
   finding.next_step =
       reading ? "read results a step later, or only every few steps, so that the next step is queued before "
-                "the host waits"
+                "the host waits; in PyTorch .item(), .cpu() and printing a tensor read"
               : "leave out waits that no result is read after: a stream keeps its order without them";
   finding.verify = verify_by_difference();
   finding.ops = some(stalls.ops);
