@@ -18,9 +18,9 @@ namespace fulcrum::executor {
 namespace {
 
 // Nominal seconds of what is measured. Below a microsecond a call is its own fixed part; above a millisecond times grow
-// as the closed form says, and one long call costs as much as thirty short ones.
+// as the closed form says, on a device less surely, and one long call costs as much as thirty short ones: some are.
 constexpr double kLineShortest = 3e-8, kLineLongest = 4e-3;
-constexpr double kShortest = 5e-7, kLongest = 1e-3, kLongAnchor = 3e-3;
+constexpr double kShortest = 5e-7, kLongest = 1e-3, kLongAnchor = 5e-3;
 constexpr int kSpread[] = {0, 12, 6, 9, 3, 7, 5, 8, 10, 4, 11, 2, 1};
 constexpr int kLineSizes = static_cast<int>(std::size(kSpread)), kLineSeeks = 5, kMostAnchors = 6,
               kLeastPoints = 6, kDrawnToSeek = 10;
@@ -258,7 +258,7 @@ void OpCalibration::grow(ShapeSource& source, std::size_t most) {
     if (points >= most || (out_of_time() && points >= kLeastPoints)) return;
     const bool seek = points >= kDrawnToSeek && drawn % 2 == 1;
     const auto args =
-        seek ? doubtful(source) : source.draw(kShortest, drawn % 8 == 7 ? kLongAnchor : kLongest);
+        seek ? doubtful(source) : source.draw(kShortest, drawn % 4 == 2 ? kLongAnchor : kLongest);
     if (args) add(*args, dtype);
     if (tools_->interrupted && tools_->interrupted()) return;
   }

@@ -167,9 +167,10 @@ INTRO = """# Strangers' programs
 `results/h200/strangers.json` by `bench/record/strangers/judge.py`; the sources are public and none of them is in this
 repository: {suites}.
 
-- **Order.** For each program, on the machine with the GPU: first `plan -- program`, its output kept as written; then the
+- **Order.** For each program, on the machine with the GPU: first `plan -- program`, its output kept as written in
+  `results/h200/strangers/`; then the
   program in its ordinary build (`-O3`) and in a better one (`-Ofast` for AVX-512, all threads; serial programs with the
-  compiler's own parallel loops); then the twin, three times.
+  compiler's own parallel loops), twice each; then the twin, up to three times.
 - **Region.** The hot part alone, transfers included: of the CPU program its own timer or its OpenMP target regions; of the
   twin from its first upload to the end of its last download. The context, the loading of kernels and the allocation of
   device memory before the first upload are left out: a process pays them once.
@@ -186,8 +187,9 @@ def page(document):
                        for s in document["suites"].values())
     rows = document["programs"]
     lines = [INTRO.format(suites=suites, low=OPEN_LOW, high=OPEN_HIGH).rstrip(), "",
-             f"Host `{document['host']}`, GPU `{document['gpu']}`.", "", summary(rows), ""]
-    for number, title in ((1, "First set"), (2, "Second set: unseen until the model was frozen")):
+             f"Machine: `{document['host']}`" + (", with its own H200." if document["gpu"] == document["host"] else
+                                                 f", planned for `{document['gpu']}`."), "", summary(rows), ""]
+    for number, title in ((1, "First set"), (2, "Second set: no twin had run when the model was frozen")):
         of = [r for r in rows if r["set"] == number]
         if of:
             lines += [f"## {title}", "", summary(of), "", *table(of), ""]

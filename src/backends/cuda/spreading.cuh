@@ -63,8 +63,6 @@ struct Places {
   int sources, weights, slices, segments, tiles, hubs;  // of this CTA, where they stay over all hops
   int nodes, activations;                               // of this CTA's slices, with them
   int wanted;                                           // what this CTA fetches, with them
-  int nothing;                                          // place of a zero among these values
-  int rows;                                             // activations of its segments and hubs, with them
 };
 
 /// What a node passes on once its row is added up; `activation` becomes the new one. NaN stays NaN.
@@ -98,66 +96,8 @@ __device__ __forceinline__ void grid_barrier(std::uint32_t* word, std::uint32_t&
   __syncthreads();
 }
 
-/// Terms of a tile that were fetched before.
-struct FetchedTerms {
-  const float* terms;
-
-  /// Every 32nd of `count` terms from the first on, added in order; asked for kChunk at a time. Zeros change no sum.
-  template <int kChunk>
-  __device__ __forceinline__ float add_up(int first, int count) const {
-    float sum = 0.0F;
-#pragma unroll 1
-    for (int done = 0; done < count; done += kChunk) {
-      float term[kChunk];
-#pragma unroll
-      for (int i = 0; i < kChunk; ++i) {
-        term[i] = done + i < count ? terms[first + (done + i) * kLanes] : 0.0F;
-      }
-#pragma unroll
-      for (int i = 0; i < kChunk; ++i) sum = sum + term[i];
-    }
-    return sum;
-  }
-};
-
-/// Terms that are made where they are added, of edges and values in shared memory. Loads ask nothing, so that those of a
-/// chunk are under way together: past the end they take the last edge again, and a missing edge names a zero.
-struct OwnTerms {
-  const std::int32_t* sources;
-  const float* weights;
-  const float* values;
-
-  template <int kAsked>
-  __device__ __forceinline__ float add_up(int first, int count) const {
-    constexpr int kChunk = 8;  // what registers allow
-    float sum = 0.0F;
-#pragma unroll 1
-    for (int done = 0; done < count; done += kChunk) {
-      std::int32_t source[kChunk];
-      float weight[kChunk], value[kChunk];
-#pragma unroll
-      for (int i = 0; i < kChunk; ++i) {
-        const int edge = first + min(done + i, count - 1) * kLanes;
-        source[i] = sources[edge];
-        weight[i] = weights[edge];
-      }
-#pragma unroll
-      for (int i = 0; i < kChunk; ++i) value[i] = values[source[i]];
-#pragma unroll
-      for (int i = 0; i < kChunk; ++i) {
-        const float term = weight[i] * value[i];
-        sum = sum + (done + i < count ? term : 0.0F);
-      }
-    }
-    return sum;
-  }
-};
-
 template <Team kTeam, Look kLook, bool kHeld>
 struct Spreader {
-  /// Edges and the values they name are all in shared memory: terms need no place, and the first hop reads the input.
-  static constexpr bool kOwn = kLook == Look::own && kHeld;
-
   const Graph& g;
   const State& s;
   const Rule& rule;
@@ -317,6 +257,23 @@ struct Spreader {
     }
   }
 
+  /// Every 32nd of `count` terms from the first on, added in order; asked for kChunk at a time. Zeros change no sum.
+  template <int kChunk>
+  __device__ __forceinline__ float add_up(const float* terms, int count) const {
+    float sum = 0.0F;
+#pragma unroll 1
+    for (int first_term = 0; first_term < count; first_term += kChunk) {
+      float term[kChunk];
+#pragma unroll
+      for (int i = 0; i < kChunk; ++i) {
+        term[i] = first_term + i < count ? terms[(first_term + i) * kLanes] : 0.0F;
+      }
+#pragma unroll
+      for (int i = 0; i < kChunk; ++i) sum = sum + term[i];
+    }
+    return sum;
+  }
+
   /// A node's new state; returns whether it passes something on.
   __device__ __forceinline__ bool settle(std::int32_t position, float sum, float activation, float& kept,
                                          float* to, bool last) const {
@@ -338,23 +295,22 @@ struct Spreader {
   }
 
   /// Slices of a tile, a row a lane. Warps count backwards: the first have the longest segments.
-  template <class Terms>
-  __device__ void add_slices(const Tile& tile, const Terms& terms, float* to, std::uint32_t* bits,
+  __device__ void add_slices(const Tile& tile, const float* terms, float* to, std::uint32_t* bits,
                              bool last) const {
 #pragma unroll 1
     for (std::int32_t i = kWarps - 1 - warp; i < tile.slices; i += kWarps) {
       const Slice slice = slice_at(tile.first_slice + i);
+      const float* mine = terms + slice.at + lane;
       float& kept = activation_of(tile.first_slice + i);
       const float activation = kept;
-      const float sum = terms.template add_up<8>(slice.at + lane, slice.steps);
+      const float sum = add_up<8>(mine, slice.steps);
       const std::int32_t position = position_of(tile.first_slice + i);
       mark(position, settle(position, sum, activation, kept, to, last), bits, last);
     }
   }
 
   /// The sum of a hub that CTAs share by whoever brings its last part; parts are added in order.
-  __device__ void settle_part(const Segment& segment, float sum, float* to, std::int32_t hop,
-                              bool last) const {
+  __device__ void settle_part(const Segment& segment, float sum, float* to, bool last) const {
     const Hub hub = g.hubs[g.first_shared_hub + segment.hub];
     __stcg(s.parts + segment.part, sum);
     __threadfence();
@@ -365,29 +321,23 @@ struct Spreader {
 #pragma unroll 4
     for (std::int32_t i = 0; i < hub.segments; ++i) total = total + __ldcg(s.parts + hub.first + i);
     float& kept = activations()[hub.position];
-    settle(hub.position, total, kOwn && hop == 1 ? initial(g.node_of[hub.position]) : kept, kept, to, last);
+    settle(hub.position, total, kept, kept, to, last);
   }
 
   /// Segments of a tile, each by a warp; then lane j settles the row of the warp's segment j.
-  /// Warps take turns over all tiles of the CTA.
-  template <class Terms>
-  __device__ void add_segments(const Tile& tile, const Terms& terms, float* to, std::int32_t hop,
-                               bool last) const {
-    const int turn = (warp + kWarps - (tile.first_segment - first.segment) % kWarps) % kWarps;
+  __device__ void add_segments(const Tile& tile, const float* terms, float* to, bool last) const {
 #pragma unroll 1
-    for (std::int32_t base = turn; base < tile.segments; base += kWarps * kLanes) {
+    for (std::int32_t base = warp; base < tile.segments; base += kWarps * kLanes) {
       const std::int32_t number = base + lane * kWarps;
       const bool there = number < tile.segments;
       const Segment mine = there ? segment_at(tile.first_segment + number) : Segment{0, 0, 0, kLocal, 0, 0};
-      float& kept = kOwn ? in_shared<float>(at.rows)[there ? tile.first_segment + number - first.segment : 0]
-                         : activations()[mine.position];
-      const float activation = mine.hub == kWhole ? kept : 0.0F;
+      const float activation = mine.hub == kWhole ? activations()[mine.position] : 0.0F;
       float my_sum = 0.0F;
 #pragma unroll 1
       for (int j = 0; j < kLanes && base + j * kWarps < tile.segments; ++j) {
-        const int from = __shfl_sync(0xFFFFFFFFu, mine.at, j) + lane;
+        const float* from = terms + __shfl_sync(0xFFFFFFFFu, mine.at, j) + lane;
         const int edges = __shfl_sync(0xFFFFFFFFu, mine.edges, j);
-        float sum = terms.template add_up<16>(from, (edges - lane + kLanes - 1) / kLanes);
+        float sum = add_up<16>(from, (edges - lane + kLanes - 1) / kLanes);
         __syncwarp();
 #pragma unroll
         for (int half = kLanes / 2; half > 0; half /= 2) {
@@ -398,11 +348,11 @@ struct Spreader {
       }
       if (!there) continue;
       if (mine.hub == kWhole) {
-        settle(mine.position, my_sum, activation, kept, to, last);
+        settle(mine.position, my_sum, activation, activations()[mine.position], to, last);
       } else if (mine.hub == kLocal) {
         in_shared<float>(at.parts)[mine.part] = my_sum;
       } else {
-        settle_part(mine, my_sum, to, hop, last);
+        settle_part(mine, my_sum, to, last);
       }
     }
   }
@@ -416,28 +366,8 @@ struct Spreader {
       const float* parts = in_shared<const float>(at.parts) + hub.first;
       float total = 0.0F;
       for (std::int32_t part = 0; part < hub.segments; ++part) total = total + parts[part];
-      float& kept = kOwn ? in_shared<float>(at.rows)[end.segment - first.segment + i - first.hub]
-                         : activations()[hub.position];
+      float& kept = activations()[hub.position];
       settle(hub.position, total, kept, kept, to, last);
-    }
-  }
-
-  /// The activation of a node before the first hop.
-  __device__ __forceinline__ float initial(std::int32_t node) const {
-    return node >= 0 && rule.include_source ? x[node] : 0.0F;
-  }
-  /// Activations of this CTA's rows. Nobody else asks for them.
-  __device__ void start_own() const {
-    wait_held<0>();
-    __syncthreads();
-    for (std::int32_t slice = first.slice + warp; slice < end.slice; slice += kWarps) {
-      activation_of(slice) = initial(node_of(position_of(slice)));
-    }
-    const int segments = end.segment - first.segment, rows = segments + end.hub - first.hub;
-    for (int i = static_cast<int>(threadIdx.x); i < rows; i += kThreads) {
-      const std::int32_t position = i < segments ? segment_at(first.segment + i).position
-                                                 : in_shared<const Hub>(at.hubs)[i - segments].position;
-      in_shared<float>(at.rows)[i] = initial(g.node_of[position]);
     }
   }
 
@@ -484,40 +414,30 @@ struct Spreader {
   }
   /// The values that this CTA's edges name into shared memory, several loads of a thread in flight. Positions ascend,
   /// so that neighbours in a warp share sectors.
-  template <bool kByNode>
   __device__ __forceinline__ void fetch_own(const float* from) const {
     constexpr int kBatch = 8;
     const std::int32_t* list = kHeld ? in_shared<const std::int32_t>(at.wanted) : g.wanted + first_wanted;
     float* const view = in_shared<float>(at.view);
 #pragma unroll 1
     for (int base = static_cast<int>(threadIdx.x); base < wanted_count; base += kBatch * kThreads) {
-      std::int32_t position[kBatch];
       float value[kBatch];
 #pragma unroll
-      for (int i = 0; i < kBatch; ++i) position[i] = list[min(base + i * kThreads, wanted_count - 1)];
-      if constexpr (kByNode) {
-#pragma unroll
-        for (int i = 0; i < kBatch; ++i) position[i] = g.node_of[position[i]];
+      for (int i = 0; i < kBatch; ++i) {
+        const int place = base + i * kThreads;
+        if (place < wanted_count) value[i] = __ldcg(from + list[place]);
       }
-#pragma unroll
-      for (int i = 0; i < kBatch; ++i) value[i] = __ldcg(from + position[i]);
 #pragma unroll
       for (int i = 0; i < kBatch; ++i) {
         const int place = base + i * kThreads;
         if (place < wanted_count) view[place] = value[i];
       }
     }
-    if (threadIdx.x == 0) view[at.nothing] = 0.0F;
   }
   /// Everybody's values, or some of them and the bits of all, into shared memory.
   __device__ const float* look(std::int32_t parity) const {
     if constexpr (kTeam == Team::cta || kLook == Look::plain) return values(parity);
     if constexpr (kLook == Look::own) {
-      if (kOwn && parity == 0) {
-        fetch_own<true>(x);
-      } else {
-        fetch_own<false>(values(parity));
-      }
+      fetch_own(values(parity));
       __syncthreads();
       return in_shared<const float>(at.view);
     }
@@ -534,35 +454,25 @@ struct Spreader {
 
   __device__ void run() {
     if constexpr (kTeam == Team::grid) sense = *reinterpret_cast<volatile std::uint32_t*>(s.word);
-    if (kOwn && rule.hops > 0) {
-      start_own();
-    } else {
-      start();
-      wait_held<0>();
-    }
+    start();
+    wait_held<0>();
     int buffer = 0;
     for (std::int32_t hop = 1; hop <= rule.hops; ++hop) {
       const bool last = hop == rule.hops;
-      if (!kOwn || hop > 1) barrier();
+      barrier();
       const float* from = look(hop - 1);
       float* const to = values(hop);
       std::uint32_t* const bits = s.bits[hop & 1];
 #pragma unroll 1
       for (std::int32_t number = first.tile; number < end.tile; ++number) {
+        // Of two buffers, one is written again two tiles, and so a barrier, after it was read.
+        float* terms = in_shared<float>(at.terms + buffer * at.tile_bytes);
         const Tile tile = tile_at(number);
-        if constexpr (kOwn) {
-          const OwnTerms terms{sources_of(tile), weights_of(tile), from};
-          add_segments(tile, terms, to, hop, last);
-          add_slices(tile, terms, to, bits, last);
-        } else {
-          // Of two buffers, one is written again two tiles, and so a barrier, after it was read.
-          float* const place = in_shared<float>(at.terms + buffer * at.tile_bytes);
-          fetch(tile, from, place);
-          __syncthreads();
-          add_segments(tile, FetchedTerms{place}, to, hop, last);
-          add_slices(tile, FetchedTerms{place}, to, bits, last);
-          buffer ^= 1;
-        }
+        fetch(tile, from, terms);
+        __syncthreads();
+        add_segments(tile, terms, to, last);
+        add_slices(tile, terms, to, bits, last);
+        buffer ^= 1;
       }
       settle_hubs(to, last);
     }

@@ -75,19 +75,10 @@ fulcrum_status make(const ops::SpreadingGraph& from, std::int32_t ctas, Naming n
   if (from.nodes > std::numeric_limits<std::int32_t>::max() - 4 * kPositionUnit) {
     return failed(FULCRUM_UNSUPPORTED, "a graph of so many nodes has no room for padding");
   }
-  // Where edges and values are at hand, a row that CTAs share waits for memory longer than for its edges.
-  constexpr std::int32_t kOwnShares = 2;
-  const Rows rows{from.nodes, from.row_begin, from.source, from.weight};
-  Layout layout;
+  const Layout layout = make_layout(Rows{from.nodes, from.row_begin, from.source, from.weight}, ctas);
   OwnSources own;
-  // And where edges do not stay at hand, it is not worth looking.
-  const bool stay = 8 * rows.edges() <= std::int64_t{ctas} * device().shared_bytes_per_block;
-  if (naming == Naming::own || (naming == Naming::better && stay)) {
-    layout = make_layout(rows, ctas, kOwnShares);
-    own = own_sources(layout);
-    if (!fits(layout, own) || (naming == Naming::better && !worth_own(layout, own))) own = {};
-  }
-  if (own.most_wanted == 0) layout = make_layout(rows, ctas);
+  if (naming != Naming::positions) own = own_sources(layout);
+  if (!fits(layout, own) || (naming == Naming::better && !worth_own(layout, own))) own = {};
   const fulcrum_status status = upload(layout, own, graph);
   // Both go: copies from them must have been read, also those before one that failed.
   const cudaError_t error = cudaStreamSynchronize(stream_of(nullptr));

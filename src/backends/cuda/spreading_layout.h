@@ -94,8 +94,7 @@ inline constexpr std::int64_t kSliceCost = 64, kSegmentCost = 64;
 
 class Maker {
  public:
-  Maker(const Rows& rows, std::int32_t ctas, std::int32_t shares)
-      : rows_(rows), ctas_(ctas), shares_(shares) {}
+  Maker(const Rows& rows, std::int32_t ctas) : rows_(rows), ctas_(ctas) {}
 
   Layout make() {
     place_nodes();
@@ -163,7 +162,7 @@ class Maker {
   }
 
   /// Parts of rows, as (edges, position, first edge): each row to the CTA with the least to do, most edges first. A row
-  /// that is more than so many CTAs' shares is dealt out in its segments.
+  /// that is more than a CTA's share is dealt out in its segments.
   struct Part {
     std::int32_t edges, position;
     std::int64_t from;
@@ -172,7 +171,7 @@ class Maker {
   void deal_rows() {
     of_.resize(static_cast<std::size_t>(ctas_));
     load_.assign(static_cast<std::size_t>(ctas_), 0);
-    const std::int64_t much = std::max<std::int64_t>(shares_ * rows_.edges() / ctas_, kSegment);
+    const std::int64_t much = std::max<std::int64_t>(rows_.edges() / ctas_, kSegment);
     std::vector<Part> parts;
     for (std::int32_t position = 0; position < long_count_; ++position) {
       const std::int32_t degree = rows_.degree(out_.node_of[static_cast<std::size_t>(position)]);
@@ -325,7 +324,7 @@ class Maker {
   }
 
   const Rows& rows_;
-  std::int32_t ctas_, shares_;
+  std::int32_t ctas_;
   std::int32_t slice_count_ = 0, long_count_ = 0;
   std::int64_t slices_cost_ = 0;
   std::vector<std::int32_t> position_of_, slice_begin_;
@@ -336,9 +335,7 @@ class Maker {
 
 }  // namespace detail
 
-/// The layout for so many CTAs. A row of more than `shares` CTAs' shares of the edges is spread over several.
-inline Layout make_layout(const Rows& rows, std::int32_t ctas, std::int32_t shares = 1) {
-  return detail::Maker(rows, ctas, shares).make();
-}
+/// The layout for so many CTAs.
+inline Layout make_layout(const Rows& rows, std::int32_t ctas) { return detail::Maker(rows, ctas).make(); }
 
 }  // namespace fulcrum::backends::cuda::spreading

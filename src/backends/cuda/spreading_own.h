@@ -13,10 +13,9 @@ namespace fulcrum::backends::cuda::spreading {
 struct OwnSources {
   std::vector<std::int32_t>
       wanted;  // positions, by CTA; padded with the first position to multiples of kEdgeUnit
-  std::vector<std::int64_t> begin;  // of each CTA's part of `wanted`, and the end
-  std::vector<std::int32_t>
-      source;                    // by edge: its place in the CTA's part; no edge: the place behind all others
-  std::int32_t most_wanted = 0;  // of one CTA, and that place
+  std::vector<std::int64_t> begin;   // of each CTA's part of `wanted`, and the end
+  std::vector<std::int32_t> source;  // by edge: its place in the CTA's part; -1: no edge
+  std::int32_t most_wanted = 0;      // of one CTA
 };
 
 inline OwnSources own_sources(const Layout& layout) {
@@ -45,7 +44,6 @@ inline OwnSources own_sources(const Layout& layout) {
                  static_cast<std::int32_t>(static_cast<std::int64_t>(own.wanted.size()) - own.begin.back()));
     own.begin.push_back(static_cast<std::int64_t>(own.wanted.size()));
   }
-  std::replace(own.source.begin(), own.source.end(), -1, own.most_wanted);
   return own;
 }
 

@@ -42,7 +42,9 @@ Result<Asked> asked_of(const std::string& name, const Options& options) {
   FULCRUM_TRY(asked.op, ops::find(name));
   const ops::Op& op = *asked.op;
   std::string text = options.has("shape") ? options.text("shape") : "";
-  if (text.empty() && !op.default_sizes.empty()) text = op.default_sizes[op.default_sizes.size() / 2];
+  // What is prepared per size, an index for example, takes far longer than a call: there the smallest one.
+  const std::size_t usual = op.needs_prepared ? 0 : op.default_sizes.size() / 2;
+  if (text.empty() && !op.default_sizes.empty()) text = op.default_sizes[usual];
   FULCRUM_TRY(const Shape given, parse_shape(text));
   FULCRUM_TRY(Shape shape, ops::complete(op, given));
   // Square products grow in all three; their dims move together.
@@ -113,7 +115,7 @@ double reach(const model::Model& model, const model::Sizes& sizes, double second
 }
 
 /// Larger operands take longer to make than to measure.
-constexpr double kMeasuredBytes = 1e9;
+constexpr double kMeasuredBytes = 1e9, kPreparedBytes = 4e6;
 
 /// Around where the model sees the boundary, then over the whole range: a budget that ends early has seen the boundary.
 Result<std::vector<double>> first_sizes(const Asked& asked, const model::Model& model, double to) {
@@ -140,7 +142,8 @@ Status sweep(const Asked& asked, Stock& stock, const Target& target, const Budge
     return Want{asked.op, *shape};
   };
   FULCRUM_TRY(const model::Model before, model_of(stock, &target));
-  const double to = reach(before, asked.sizes, budget.call_seconds(), kMeasuredBytes);
+  const double to = reach(before, asked.sizes, budget.call_seconds(),
+                          asked.op->needs_prepared ? kPreparedBytes : kMeasuredBytes);
   FULCRUM_TRY(const std::vector<double> sizes, first_sizes(asked, before, to));
   std::vector<Want> wants;
   for (const double n : sizes) {

@@ -41,8 +41,6 @@ static_assert(sizeof(CUpti_ActivityMemcpyPtoP4) == 96);
 // Later additions: absent in older libraries, and done without.
 #define FULCRUM_CUPTI_EXTRAS(X)    \
   X(cuptiSubscribe_v2)             \
-  X(cuptiActivityEnableContext)    \
-  X(cuptiActivityDisableContext)   \
   X(cuptiActivityEnableRuntimeApi) \
   X(cuptiActivityEnableDriverApi)  \
   X(cuptiActivityConfigureUnifiedMemoryCounter)

@@ -198,32 +198,10 @@ void Session::set_window(bool on) noexcept {
   if (!on) in_window_ = false;
   for (const CUpti_ActivityKind kind : kInWindows)
     if (enabled_[kind]) on ? cupti.cuptiActivityEnable(kind) : cupti.cuptiActivityDisable(kind);
-  if (config.has_part("by-context") && cupti.cuptiActivityDisableContext != nullptr &&
-      cupti.cuptiActivityEnableContext != nullptr)
-    for (const auto& place : contexts_)
-      if (CUcontext context = place.load())
-        for (const CUpti_ActivityKind kind : kInWindows)
-          if (enabled_[kind])
-            on ? cupti.cuptiActivityEnableContext(context, kind)
-               : cupti.cuptiActivityDisableContext(context, kind);
   if (on) forget_events();
   if (on) in_window_ = true;
   ++toggles_;
   toggle_ns_ += now_ns() - begin_ns;
-}
-
-void Session::add_context(CUcontext context) noexcept {
-  for (auto& place : contexts_) {
-    CUcontext none = nullptr;
-    if (place.compare_exchange_strong(none, context)) return;
-  }
-}
-
-void Session::remove_context(CUcontext context) noexcept {
-  for (auto& place : contexts_) {
-    CUcontext known = context;
-    place.compare_exchange_strong(known, nullptr);
-  }
 }
 
 void Session::enable_managed() noexcept {

@@ -48,8 +48,6 @@ class Session {
   CallRings rings;
   CUpti_SubscriberHandle subscriber = nullptr;
   void enable_managed() noexcept;
-  void add_context(CUcontext) noexcept;
-  void remove_context(CUcontext) noexcept;
 
  private:
   bool open_file() noexcept;
@@ -73,7 +71,6 @@ class Session {
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<Governor> governor_;
   bool enabled_[64] = {};  // kinds, by number
-  std::atomic<CUcontext> contexts_[16] = {};
   std::atomic<bool> managed_wanted_{false};
 
   // Windows: what the control thread knows of them.

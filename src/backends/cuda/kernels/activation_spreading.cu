@@ -65,19 +65,14 @@ void place(Plan& plan) {
     return static_cast<int>(at);
   };
   Places places{};
-  const bool own = plan.look == Look::own;
   const std::int64_t tile_bytes = (4 * std::int64_t{graph.most_tile_edges} + 15) / 16 * 16;
-  const auto take_terms = [&](Places& to) {
-    to.tile_bytes = graph.most_tiles > 1 ? static_cast<int>(tile_bytes) : 0;
-    to.terms = take(tile_bytes + to.tile_bytes);
-  };
-  if (!own) take_terms(places);
+  places.tile_bytes = graph.most_tiles > 1 ? static_cast<int>(tile_bytes) : 0;
+  places.terms = take(tile_bytes + places.tile_bytes);
   places.parts = take(4 * std::int64_t{graph.most_parts});
   const bool has_bits = plan.look == Look::bits || plan.look == Look::hot;
   if (has_bits) places.bits = take(graph.positions / 8);
   if (plan.look == Look::whole) places.view = take((plan.team == Team::cta ? 3 : 1) * 4 * graph.positions);
-  places.nothing = graph.most_wanted;
-  if (own) places.view = take(4 * (std::int64_t{graph.most_wanted} + 1));
+  if (plan.look == Look::own) places.view = take(4 * std::int64_t{graph.most_wanted});
   const std::int64_t before = bytes;
   const Places spare = places;
   const std::int64_t hot = plan.look == Look::hot ? std::min(graph.long_positions, kMostHotNodes) : 0;
@@ -90,14 +85,12 @@ void place(Plan& plan) {
   places.tiles = take(graph.most_tiles * std::int64_t{sizeof(Tile)});
   places.hubs = take(graph.most_hubs * std::int64_t{sizeof(Hub)});
   places.nodes = take(4 * std::int64_t{kLanes} * graph.most_slices);
-  if (own) places.wanted = take(4 * std::int64_t{graph.most_wanted});
-  if (own) places.rows = take(4 * (std::int64_t{graph.most_segments} + graph.most_hubs));
+  if (plan.look == Look::own) places.wanted = take(4 * std::int64_t{graph.most_wanted});
   if (plan.team != Team::cta) places.activations = take(4 * std::int64_t{kLanes} * graph.most_slices);
   plan.held = bytes <= device().shared_bytes_per_block;
   if (!plan.held) {
     places = spare;
     bytes = before;
-    if (own) take_terms(places);
     const std::int64_t room = (device().shared_bytes_per_block - before) / 4 / kLanes * kLanes;
     places.hot = static_cast<int>(std::clamp<std::int64_t>(room, 0, hot));
     if (plan.look == Look::hot) places.view = take(4 * std::int64_t{places.hot});
