@@ -191,11 +191,19 @@ Formula one_path(const Call& call, const GpuCeilings& gpu, const std::string& pa
   return missing_formula(fmt::format("no path '{}'", path));
 }
 
+// Kernels work on the host's memory where each byte crosses the link once: calls that can be cut, and small ones.
+bool may_be_mapped(const Call& call) {
+  constexpr double kSmallCall = 64 << 10;
+  return call.sliceable || call.work.link_in_bytes + call.work.link_out_bytes <= kSmallCall;
+}
+
 // What the backend's own race would pick.
 Formula automatic(const Call& call, const GpuCeilings& gpu, const Formula& kernel, double overhead) {
   Formula best = missing_formula("the profile has no link table");
   for (const char* path : {"latency", "mapped", "duplex", "copy"}) {
-    if (!call.sliceable && std::string_view(path) == "duplex") continue;
+    const std::string_view name = path;
+    if (name == "duplex" && !call.sliceable) continue;
+    if ((name == "latency" || name == "mapped") && !may_be_mapped(call)) continue;
     Formula formula = one_path(call, gpu, path, kernel, overhead);
     if (formula.missing.empty() && (!best.missing.empty() || formula.seconds < best.seconds))
       best = std::move(formula);
