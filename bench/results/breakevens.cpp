@@ -87,10 +87,9 @@ std::string breakeven_table(const Folder& folder) {
   return fmt::format(
              "\n## {}, where the GPU begins to win\n\n"
              "Each row was asked twice on one host: the CPU measured there and the GPU taken from the "
-             "shipped "
-             "profile and times; then both measured there. {} of {} answers agree: sizes within a factor of "
-             "{}, or "
-             "the same `never`. A size in brackets is the interval.\n\n",
+             "profile and times that were shipped then; then both measured there. {} of {} answers agree: "
+             "sizes within a factor of {}, or none in both (`never`, or no decision). In brackets is the "
+             "interval.\n\n",
              folder.name, right, asked, kNear) +
          table.markdown();
 }
