@@ -46,7 +46,7 @@ Workload workload_of(const Table& tables, std::string_view name, Tier tier, Case
   for (int i = 0; i < 4000 && work.calls.size() < kShapes; ++i) {
     const auto args = source.draw(1e-7, 1e-2);
     if (!args) continue;
-    const Traffic traffic = traffic_of(work.table->op(), work.table->op().work(*args), which);
+    const Traffic traffic = traffic_of(work.table->op(), *args, which);
     const Tier first = work.table->choose(*args, traffic, work.allowed, tracker).tier;
     if (tier == Tier::guard || first == (tier == Tier::grid ? Tier::grid : Tier::model))
       work.calls.emplace_back(*args, traffic);

@@ -21,6 +21,11 @@ namespace {
 
 using namespace fulcrum;
 
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
 // What Google Benchmark reports per repetition: seconds per call.
 class Collector : public benchmark::BenchmarkReporter {
  public:
@@ -41,13 +46,15 @@ void kernel_under_google_benchmark(benchmark::State& state) {
 }
 
 // Google Benchmark reports one mean a repetition and the median of those: many short repetitions keep a timer tick in
-// one of them out of the median. Its time is split evenly.
+// one of them out of the median. Its time is split evenly. It is given the number of calls: asked for a least time it
+// takes up to 1.4 times as long.
 constexpr int kRepetitions = 100;
 
-double google_median(double seconds) {
+double google_median(double seconds, double call_seconds) {
+  const double batches = seconds / kRepetitions / (call_seconds * static_cast<double>(g_batch));
   benchmark::ClearRegisteredBenchmarks();
   benchmark::RegisterBenchmark("kernel", kernel_under_google_benchmark)
-      ->MinTime(seconds / kRepetitions)
+      ->Iterations(g_batch * std::max<std::int64_t>(1, std::llround(batches)))
       ->Repetitions(kRepetitions)
       ->UseRealTime();
   Collector collector;
@@ -57,13 +64,12 @@ double google_median(double seconds) {
 
 // Median over batches of about a millisecond, nothing but two clock reads around the kernel's own batch loop.
 double bare_median(backends::Call& call, std::int64_t count, double seconds) {
-  using clock = std::chrono::steady_clock;
   std::vector<double> times;
-  const auto start = clock::now();
-  while (std::chrono::duration<double>(clock::now() - start).count() < seconds) {
-    const auto t0 = clock::now();
+  const auto start = Clock::now();
+  while (seconds_since(start) < seconds) {
+    const auto t0 = Clock::now();
     const fulcrum_status status = call.run(count);
-    const auto t1 = clock::now();
+    const auto t1 = Clock::now();
     if (status.code != FULCRUM_OK) std::abort();
     times.push_back(std::chrono::duration<double>(t1 - t0).count() / static_cast<double>(count));
   }
@@ -77,6 +83,23 @@ struct Case {
 // Run-to-run spread of a median: standard deviation over the repeats, relative to their mean.
 double spread(const std::vector<double>& medians) { return stats::stddev(medians) / stats::mean(medians); }
 
+// 95 % of our spread over theirs when the repeats, each with all of its rulers, are drawn again.
+stats::Interval spread_ratio_interval(const std::vector<double>& ours, const std::vector<double>& theirs) {
+  constexpr int kResamples = 10000;
+  stats::Random random(1);
+  std::vector<double> ratios, a(ours.size()), b(ours.size());
+  for (int i = 0; i < kResamples; ++i) {
+    for (std::size_t k = 0; k < ours.size(); ++k) {
+      const auto pick = static_cast<std::size_t>(random.uniform() * static_cast<double>(ours.size()));
+      a[k] = ours[pick];
+      b[k] = theirs[pick];
+    }
+    if (const double theirs_spread = spread(b); theirs_spread > 0)
+      ratios.push_back(spread(a) / theirs_spread);
+  }
+  return {stats::quantile(ratios, 0.025), stats::quantile(ratios, 0.975)};
+}
+
 Status run_case(const Case& c, int repeats, double seconds, Json& document) {
   FULCRUM_TRY(const ops::Op* op, ops::find(c.op));
   FULCRUM_TRY(Shape shape, parse_shape(c.shape));
@@ -86,8 +109,8 @@ Status run_case(const Case& c, int repeats, double seconds, Json& document) {
   g_call = &call;
 
   std::vector<double> ours, google, bare, vs_google, vs_bare;
-  double our_wall = 0;
-  double wall = seconds;
+  double our_wall = 0, google_wall = 0;
+  double wall = seconds, call_seconds = 0;
   for (int i = 0; i < repeats; ++i) {
     double mine = 0, theirs = 0, plain = 0;
     // The order rotates, so that no ruler always comes first or last.
@@ -97,14 +120,16 @@ Status run_case(const Case& c, int repeats, double seconds, Json& document) {
         measure::Config config;
         config.precision = 1e-6;  // never reached: all of the wall time is used
         config.budget_seconds = seconds;
-        const auto t0 = std::chrono::steady_clock::now();
+        const auto start = Clock::now();
         FULCRUM_TRY(const Measurement m, measure::run(kernel, problem, config));
-        wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - t0).count();
+        wall = seconds_since(start);
         our_wall += wall / repeats;
-        mine = m.seconds.median;
+        mine = call_seconds = m.seconds.median;
         g_batch = m.calls_per_sample;
       } else if (turn == 1) {
-        theirs = google_median(wall);
+        const auto start = Clock::now();
+        theirs = google_median(wall, call_seconds);
+        google_wall += seconds_since(start) / repeats;
       } else {
         plain = bare_median(call, g_batch, wall);
       }
@@ -117,18 +142,24 @@ Status run_case(const Case& c, int repeats, double seconds, Json& document) {
   }
   const auto google_interval = stats::median_interval_independent(vs_google, 0.05);
   const auto bare_interval = stats::median_interval_independent(vs_bare, 0.05);
+  const auto spread_interval = spread_ratio_interval(ours, google);
   fmt::print(
-      "{:<28} {:>10} {:>10} {:>10}   {:.4f} [{:.4f}, {:.4f}]   {:.4f} [{:.4f}, {:.4f}]   {:.2f} % / {:.2f} % "
-      "/ {:.2f} %\n",
+      "{:<28} {:>10} {:>10} {:>10}   {:.4f} [{:.4f}, {:.4f}]   {:.4f} [{:.4f}, {:.4f}]   {:.3f} % / {:.3f} % "
+      "/ {:.3f} %   {:.2f} [{:.2f}, {:.2f}]   {:.2f} s / {:.2f} s\n",
       fmt::format("{} {}", kernel.name(), c.shape), human_seconds(stats::median(ours)),
       human_seconds(stats::median(google)), human_seconds(stats::median(bare)), stats::median(vs_google),
       google_interval.low, google_interval.high, stats::median(vs_bare), bare_interval.low,
-      bare_interval.high, 100 * spread(ours), 100 * spread(google), 100 * spread(bare));
+      bare_interval.high, 100 * spread(ours), 100 * spread(google), 100 * spread(bare),
+      spread(ours) / spread(google), spread_interval.low, spread_interval.high, our_wall, google_wall);
   std::fflush(stdout);
   document["cases"].push_back({{"kernel", kernel.name()},
                                {"shape", c.shape},
                                {"repeats", repeats},
                                {"seconds_per_repeat", our_wall},
+                               {"google_seconds_per_repeat", google_wall},
+                               {"spread_ratio", spread(ours) / spread(google)},
+                               {"spread_ratio_low", spread_interval.low},
+                               {"spread_ratio_high", spread_interval.high},
                                {"fulcrum", ours},
                                {"google_benchmark", google},
                                {"bare_loop", bare}});
@@ -154,7 +185,7 @@ int main(int argc, char** argv) {
                    {"cases", Json::array()}};
   fmt::print(
       "{:<28} {:>10} {:>10} {:>10}   ours / google [95 %]        ours / bare [95 %]          spread ours / "
-      "google / bare\n",
+      "google / bare   ours / google [95 %]   wall\n",
       "kernel", "ours", "google", "bare");
   for (const Case& c : cases) {
     if (!only.empty() && only != c.op) continue;

@@ -87,7 +87,8 @@ def main():
         for case in cases:
             target, beside = interval([p[0] for p in pairs[case]]), interval([p[1] for p in pairs[case]])
             rows.append({"rate": case, "seconds": arguments.seconds, "pairs": arguments.pairs,
-                         "target_share": target, "beside_share": beside})
+                         "target_share": target, "beside_share": beside,
+                         "each": [[round(v, 6) for v in p] for p in pairs[case]]})
             print(f"{case:>8} Hz: target {100 * target[0]:+.2f} % ({100 * target[1]:+.2f} to {100 * target[2]:+.2f}), "
                   f"recorder and symbols beside it {100 * beside[0]:.1f} % ({100 * beside[1]:.1f} to {100 * beside[2]:.1f})")
         if arguments.json:

@@ -19,9 +19,10 @@ def pair_table(document):
     out = ["| program | first finding | predicted | measured | inside | on the twin |", "|---|---|---|---|---|---|"]
     for r in document["pairs"]:
         predicted = f"{r['predicted_low']:.2f}x to {r['predicted_high']:.2f}x" if "predicted_low" in r else "none"
+        doubt = f" [{r['gain_low']:.2f}, {r['gain_high']:.2f}]" if document["rounds"] > 1 else ""
         first = (r["first"] or "none") + ("" if r["right"] else f", should be {r['planted']}")
-        out.append(f"| {r['program']} | {first} | {predicted} | {r['gain']:.2f}x [{r['gain_low']:.2f}, {r['gain_high']:.2f}]"
-                   f" | {'yes' if r['inside'] else 'no'} | {', '.join(r['twin_findings']) or 'nothing'} |")
+        out.append(f"| {r['program']} | {first} | {predicted} | {r['gain']:.2f}x{doubt} | "
+                   f"{'yes' if r['inside'] else 'no'} | {', '.join(r['twin_findings']) or 'nothing'} |")
     for r in document["clean"]:
         out.append(f"| {r['program']} | {', '.join(r['findings']) or 'nothing'} | | | | |")
     s = document["summary"]

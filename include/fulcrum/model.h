@@ -27,6 +27,9 @@ struct Call {
   double outputs = 0;                     // elements written; 0: not known
   int operands_in = 1, operands_out = 1;  // buffers that travel
   bool sliceable = false;                 // may travel in pieces
+  bool shares_nothing = false;            // its pieces, however many: each byte is touched about once
+  double whole_bytes = 0;                 // that every piece needs, of those that travel in
+  int whole_operands = 0;                 // buffers of them
 
   double working_set() const { return work.bytes() > 1 ? work.bytes() : 1; }
 };
@@ -228,6 +231,8 @@ struct VerdictFacts {
   std::string cpu_fix;         // its action
   bool needs_others = false;   // wins only with another row's data on the device
   std::string parallel;        // evidence that unknown code runs in parallel: its bounds then decide
+  double iterations = 0;       // of its parallel loop, as seen; 0: not known
+  double narrow_seconds = 0;   // GPU with a thread for each of them and no more; 0: not known
 };
 /// The first that holds of: already right, keep on the CPU, fix on the CPU first, measure first, offload now, offload
 /// next. Sets verdict and why.
@@ -319,9 +324,13 @@ struct UnknownCode {
   double touched_bytes = 0;               // that would travel at most; 0: not known
   double least_bytes = 0;                 // and at least; 0: as many
   double written_share = 1;               // of touched_bytes that travels back
+  double iterations = 0;                  // of its parallel loop, as seen; 0: not known
+  double entries = 0;                     // of that loop in a run, each a launch at least; 0: not known
+  double loads_per_turn = 0;              // that a turn of its innermost loop issues before it needs one
 };
 struct Bounds {
-  Prediction now, cpu, gpu;  // whole run; cpu and gpu of grade C
+  Prediction now, cpu, gpu;   // whole run; cpu and gpu of grade C
+  double narrow_seconds = 0;  // GPU, one thread for each iteration that was seen; 0: not known
 };
 /// The roofs at its arithmetic intensity: if its iterations were independent and ran at the same share of the roof as
 /// today, all cores with SIMD and the GPU would take so long. An answer to "is it worth a look", no prediction.

@@ -173,6 +173,7 @@ Status check_output_file(const std::filesystem::path& path) {
   }
   if (access(folder.c_str(), W_OK | X_OK) != 0) return refuse(std::strerror(errno), "choose another folder");
   const auto space = fs::space(folder, error);
+  if (!error && space.capacity == 0) return refuse("it is not on a disk", "choose another folder");
   if (!error && space.available == 0)
     return refuse("the disk is full", "make room, or choose another folder");
   return {};

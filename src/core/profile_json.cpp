@@ -33,6 +33,15 @@ static void describe(Io& io, typename Io::template Ref<CpuProfile::Call> c) {
   io.required("how", c.how);
 }
 
+template <class Io>
+static void describe(Io& io, typename Io::template Ref<CpuProfile::Loop> l) {
+  io.required("function", l.function);
+  io.required("module", l.module);
+  io.required("entries", l.entries);
+  io.required("seconds", l.seconds);
+  io.required("iterations", l.iterations);
+}
+
 namespace {
 
 /// The parts of a profile that are not tables, with the keys of vector_bits as the texts that JSON wants.
@@ -68,6 +77,7 @@ static void describe(Io& io, typename Io::template Ref<Mix> m) {
   io.required("flops", m.mix.flops);
   io.required("load_bytes", m.mix.load_bytes);
   io.required("store_bytes", m.mix.store_bytes);
+  io.added("loads_per_turn", m.mix.loads_per_turn);
   io.required("vector_bits", m.vector_bits);
   io.required("access", m.mix.access);
   io.required("against", m.mix.against);
@@ -97,6 +107,7 @@ static void describe(Io& io, typename Io::template Ref<Head> h) {
   io.required("threads", p.threads);
   io.required("regions", h.regions);
   io.required("calls", p.calls);
+  io.added("loops", p.loops);
   io.required("mixes", h.mixes);
 }
 
@@ -131,12 +142,19 @@ void check_amounts(ReadState& state, const CpuProfile& p) {
     amount(fmt::format("calls[{}].calls", i), p.calls[i].calls);
     amount(fmt::format("calls[{}].seconds", i), p.calls[i].seconds);
   }
+  for (std::size_t i = 0; i < p.loops.size(); ++i) {
+    const std::string path = fmt::format("loops[{}].", i);
+    amount(path + "entries", p.loops[i].entries);
+    amount(path + "seconds", p.loops[i].seconds);
+    amount(path + "iterations", p.loops[i].iterations);
+  }
   for (std::size_t i = 0; i < p.mixes.size(); ++i) {
     const std::string path = fmt::format("mixes[{}].", i);
     amount(path + "samples", p.mixes[i].samples);
     amount(path + "flops", p.mixes[i].flops);
     amount(path + "load_bytes", p.mixes[i].load_bytes);
     amount(path + "store_bytes", p.mixes[i].store_bytes);
+    amount(path + "loads_per_turn", p.mixes[i].loads_per_turn);
   }
 }
 

@@ -59,10 +59,10 @@ void rank(std::vector<Finding>& findings) {
 }
 
 bool waits_for_parallelism(std::string_view rule) {
-  static constexpr std::array<std::string_view, 14> kWaiting = {
-      "low_occupancy", "ragged_block",      "spill",      "sol",           "roofline",    "tensor_unused",
-      "fp64_mix",      "issue_slots",       "warp_stall", "occupancy_gap", "uncoalesced", "bank_conflict",
-      "divergence",    "missed_concurrency"};
+  static constexpr std::array<std::string_view, 17> kWaiting = {
+      "low_occupancy", "ragged_block",       "spill",       "sol",           "roofline",    "tensor_unused",
+      "fp64_mix",      "issue_slots",        "warp_stall",  "occupancy_gap", "uncoalesced", "bank_conflict",
+      "divergence",    "missed_concurrency", "nonfused_fp", "imbalance",     "aperture"};
   return std::find(kWaiting.begin(), kWaiting.end(), rule) != kWaiting.end();
 }
 

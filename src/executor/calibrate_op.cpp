@@ -257,8 +257,7 @@ void OpCalibration::grow(ShapeSource& source, std::size_t most) {
     const std::size_t points = points_.points.size();
     if (points >= most || (out_of_time() && points >= kLeastPoints)) return;
     const bool seek = points >= kDrawnToSeek && drawn % 2 == 1;
-    const auto args =
-        seek ? doubtful(source) : source.draw(kShortest, drawn % 4 == 2 ? kLongAnchor : kLongest);
+    const auto args = seek ? doubtful(source) : source.draw(kShortest, kLongAnchor);
     if (args) add(*args, dtype);
     if (tools_->interrupted && tools_->interrupted()) return;
   }

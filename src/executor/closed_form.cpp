@@ -5,6 +5,7 @@
 #include "executor/closed_form.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "executor/least_squares.h"
@@ -21,6 +22,10 @@ double held(double bytes, double capacity) {
 // A dim of this size halves the rate at most; the next cache and memory are at most so many times slower.
 constexpr double kHalfLength = 32, kNextLevel = 3, kMemory = 8;
 
+// Terms by number: the seven of work, one for each dim's half-performance length, then each set of the first dims.
+constexpr int kFirstDim = 7, kFirstLoop = kFirstDim + FULCRUM_SLOTS, kLoopDims = 6;
+constexpr int kTerms = kFirstLoop + (1 << kLoopDims) - 1;
+
 }  // namespace
 
 Runner::Runner(const Candidate& candidate, const Caches& all_caches)
@@ -29,48 +34,70 @@ Runner::Runner(const Candidate& candidate, const Caches& all_caches)
       threads(candidate.threads),
       caches(all_caches) {}
 
-// Every term is the work itself, made dearer by something: whatever weights a fit finds, far from its points times still
-// grow with the work, and no faster than these factors allow.
-TermValues ClosedForm::terms(const Features& f) const {
-  TermValues values{};
-  // Threads wait for the one that has the most pieces.
-  const double uneven =
-      runner_.split ? std::ceil(f.pieces / runner_.threads) * runner_.threads / f.pieces : 1;
-  values[0] = 1;
-  values[1] = runner_.threads > 1 || runner_.device ? f.phases : 0;
-  values[2] = f.flops;
-  values[3] = f.flops * uneven;
-  const double near = held(
-      f.bytes, runner_.device ? runner_.caches.device_bytes : runner_.caches.near_bytes * runner_.threads);
-  const double far = runner_.device ? 1 - near : 1 - held(f.bytes, runner_.caches.far_bytes);
-  values[4] = f.bytes;
-  values[5] = f.bytes * (1 + kNextLevel * (1 - near));
-  values[6] = f.bytes * (1 + kMemory * far);
-  for (int i = 0; i < f.dims; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    values[7 + at] = f.flops * (1 + kHalfLength / f.dim[at]);
+struct ClosedForm::Common {
+  Common(const Runner& runner, const Features& f)
+      // Threads wait for the one that has the most pieces.
+      : uneven(runner.split ? std::ceil(f.pieces / runner.threads) * runner.threads / f.pieces : 1),
+        near(held(f.bytes,
+                  runner.device ? runner.caches.device_bytes : runner.caches.near_bytes * runner.threads)),
+        far(runner.device ? 1 - near : 1 - held(f.bytes, runner.caches.far_bytes)) {}
+  double uneven, near, far;
+};
+
+// Every term but those of loops is the work itself, made dearer by something: whatever weights a fit finds, far from its
+// points times still grow with the work, and no faster than these factors allow. Loops are never more than the work.
+double ClosedForm::term(int number, const Features& f, const Common& common) const {
+  switch (number) {
+    case 0:
+      return 1;
+    case 1:
+      return runner_.threads > 1 || runner_.device ? f.phases : 0;
+    case 2:
+      return f.flops;
+    case 3:
+      return f.flops * common.uneven;
+    case 4:
+      return f.bytes;
+    case 5:
+      return f.bytes * (1 + kNextLevel * (1 - common.near));
+    case 6:
+      return f.bytes * (1 + kMemory * common.far);
+    default:
+      break;
   }
-  return values;
+  if (number < kFirstLoop) {
+    const int dim = number - kFirstDim;
+    return dim < f.dims ? f.flops * (1 + kHalfLength / f.dim[static_cast<std::size_t>(dim)]) : 0;
+  }
+  const auto set = static_cast<unsigned>(number - kFirstLoop + 1);
+  if (set >> std::min(f.dims, kLoopDims) != 0) return 0;
+  double product = 1;
+  for (unsigned left = set; left != 0; left &= left - 1)
+    product *= f.dim[static_cast<std::size_t>(std::countr_zero(left))];
+  return product;
 }
 
 ClosedForm::ClosedForm(const Runner& runner, std::span<const Features> features,
                        std::span<const double> seconds)
     : runner_(runner) {
-  Matrix a(features.size(), kMostTerms);
+  Matrix a(features.size(), kTerms);
   const std::vector<double> ones(features.size(), 1);
   for (std::size_t row = 0; row < features.size(); ++row) {
-    const TermValues values = terms(features[row]);
-    for (std::size_t column = 0; column < kMostTerms; ++column)
-      a(row, column) = values[column] / seconds[row];
+    const Common common(runner_, features[row]);
+    for (int number = 0; number < kTerms; ++number)
+      a(row, static_cast<std::size_t>(number)) = term(number, features[row], common) / seconds[row];
   }
   const std::vector<double> weights = least_squares_nonnegative(a, ones);
-  std::copy(weights.begin(), weights.end(), weight_.begin());
+  for (int number = 0; number < kTerms; ++number) {
+    const double weight = weights[static_cast<std::size_t>(number)];
+    if (weight > 0) parts_.push_back({number, weight});
+  }
 }
 
 double ClosedForm::seconds(const Features& f) const {
-  const TermValues values = terms(f);
+  const Common common(runner_, f);
   double sum = 0;
-  for (std::size_t i = 0; i < kMostTerms; ++i) sum += weight_[i] * values[i];
+  for (const Part& part : parts_) sum += part.weight * term(part.term, f, common);
   return std::max(sum, 1e-9);
 }
 

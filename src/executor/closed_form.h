@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The fitted closed form of one candidate: a fixed part, forks, arithmetic with the half-performance length of each dim,
-// and bytes by the level of memory that holds them. Linear in its parameters, none of them negative.
+// bytes by the level of memory that holds them, and products of some dims, which is what loops around the arithmetic
+// cost. Linear in its parameters, none of them negative.
 #pragma once
 
-#include <array>
 #include <span>
+#include <vector>
 
 #include "executor/dispatch.h"
 #include "executor/features.h"
@@ -26,9 +27,6 @@ struct Runner {
   Caches caches;
 };
 
-inline constexpr int kMostTerms = 7 + FULCRUM_SLOTS;
-using TermValues = std::array<double, kMostTerms>;
-
 class ClosedForm {
  public:
   /// `seconds[i]` at `features[i]`; relative errors count alike.
@@ -36,9 +34,15 @@ class ClosedForm {
   double seconds(const Features& f) const;
 
  private:
-  TermValues terms(const Features& f) const;
+  /// What does not depend on the term, of one call.
+  struct Common;
+  double term(int number, const Features& f, const Common& common) const;
+  struct Part {
+    int term;
+    double weight;
+  };
   Runner runner_;
-  TermValues weight_{};
+  std::vector<Part> parts_;  // few: most weights are zero
 };
 
 }  // namespace fulcrum::executor

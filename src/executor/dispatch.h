@@ -27,14 +27,26 @@ struct Traffic {
   double in_bytes = 0;    // inputs a device kernel would have to fetch
   double out_bytes = 0;   // results of it that have to come home
   double home_bytes = 0;  // inputs a CPU kernel would have to fetch from the device
+  double in_largest = 0, out_largest = 0, home_largest = 0;  // of single copies; 0: all are alike
   std::uint8_t in_copies = 0, out_copies = 0, home_copies = 0;
   bool pinned = false;  // all that moves is page-locked
   std::uint8_t kept =
       0;  // slots whose data is known to change only with its version: plans made from it last
   bool throughput = false;  // the policy's: threads that a call holds are lost to others
+  void add_in(double bytes) { add(bytes, in_bytes, in_largest, in_copies); }
+  void add_out(double bytes) { add(bytes, out_bytes, out_largest, out_copies); }
+  void add_home(double bytes) { add(bytes, home_bytes, home_largest, home_copies); }
   std::uint8_t residency() const {
     return in_bytes > 0 ? (home_bytes > 0 ? 2 : 0) : 1;
   }  // 0 host, 1 resident, 2 mixed
+
+ private:
+  static void add(double bytes, double& sum, double& largest, std::uint8_t& copies) {
+    if (bytes <= 0) return;  // a leaf that an expression does not have
+    sum += bytes;
+    largest = largest > bytes ? largest : bytes;
+    ++copies;
+  }
 };
 
 enum class Tier : std::uint8_t { guard, seen, grid, model, pinned };

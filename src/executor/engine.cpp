@@ -202,19 +202,16 @@ Traffic Engine::traffic_of(const Request& request) const {
     if (home && home->memory() != Residence::Memory::foreign) traffic.kept |= bit;
     bool moves = false;
     if (role.reads && !(home && (home->valid_on(Place::device) || home->moving()))) {
-      traffic.in_bytes += bytes;
-      ++traffic.in_copies;
+      traffic.add_in(bytes);
       moves = true;
     }
     if (role.reads && home && !home->valid_on(Place::host)) {
-      traffic.home_bytes += bytes;
-      ++traffic.home_copies;
+      traffic.add_home(bytes);
       moves = true;
     }
     // A buffer whose data is on the device alone is one that calls there hand on to each other.
     if (role.writes && !(home && (home->stays_on_device() || !home->valid_on(Place::host)))) {
-      traffic.out_bytes += bytes;
-      ++traffic.out_copies;
+      traffic.add_out(bytes);
       moves = true;
     }
     if (moves && !(home && home->memory() == Residence::Memory::pinned)) traffic.pinned = false;
@@ -230,12 +227,9 @@ Traffic Engine::traffic_at(const Request& request, Place place) const {
     const auto bytes = static_cast<double>(request.facts->bytes(request.args, slot, request.dtype));
     const SlotFacts& role = request.facts->slots[static_cast<std::size_t>(slot)];
     if (role.optional && !request.args.ptr[slot]) continue;
-    if (role.reads) (place == Place::host ? traffic.in_bytes : traffic.home_bytes) += bytes;
-    if (role.reads) ++(place == Place::host ? traffic.in_copies : traffic.home_copies);
-    if (role.writes && place == Place::host) {
-      traffic.out_bytes += bytes;
-      ++traffic.out_copies;
-    }
+    if (role.reads && place == Place::host) traffic.add_in(bytes);
+    if (role.reads && place == Place::device) traffic.add_home(bytes);
+    if (role.writes && place == Place::host) traffic.add_out(bytes);
   }
   return traffic;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "executor/candidates.h"
+#include "executor/facts.h"
 #include "executor/op_table.h"
 #include "executor/shapes.h"
 
@@ -23,27 +24,19 @@ constexpr double kGuardSeconds = 20e-6;
 
 }  // namespace
 
-Traffic traffic_of(const ops::Op& op, const Work& work, Case which) {
-  Traffic traffic;
-  int in = 0, out = 0;
-  for (const ops::Slot& slot : op.slots) {
-    if (slot.optional) continue;
-    in += slot.kind == ops::SlotKind::in || slot.kind == ops::SlotKind::inout;
-    out += slot.kind == ops::SlotKind::out || slot.kind == ops::SlotKind::inout;
-  }
+Traffic traffic_of(const ops::Op& op, const Args& args, Case which) {
+  const OpFacts facts = facts_of(op);
+  const DType dtype = op.dtypes.empty() ? DType::f32 : op.dtypes.front();
   const bool on_host = which == Case::pageable || which == Case::pinned;
   const bool resident = which == Case::resident || which == Case::resident_home;
-  if (on_host) {
-    traffic.in_bytes = work.link_in_bytes;
-    traffic.in_copies = static_cast<std::uint8_t>(in);
-  }
-  if (resident) {
-    traffic.home_bytes = work.link_in_bytes;
-    traffic.home_copies = static_cast<std::uint8_t>(in);
-  }
-  if (on_host || which == Case::resident_home) {
-    traffic.out_bytes = work.link_out_bytes;
-    traffic.out_copies = static_cast<std::uint8_t>(out);
+  Traffic traffic;
+  for (int slot = 0; slot < facts.pointers; ++slot) {
+    const SlotFacts& role = facts.slots[static_cast<std::size_t>(slot)];
+    if (role.optional) continue;
+    const auto bytes = static_cast<double>(facts.bytes(args, slot, dtype));
+    if (role.reads && on_host) traffic.add_in(bytes);
+    if (role.reads && resident) traffic.add_home(bytes);
+    if (role.writes && (on_host || which == Case::resident_home)) traffic.add_out(bytes);
   }
   traffic.pinned = which != Case::pageable;
   traffic.kept = which == Case::pageable || which == Case::cpu_only ? 0 : 0xff;
@@ -60,14 +53,13 @@ void MeasuredOpTable::build_grids() {
     const std::optional<Args> args = source.draw(kShortestOnGrid, kLongestOnGrid);
     if (!args) continue;
     const Features f = map_.of(*args);
-    const Work work = op_->work(*args);
     const Mask possible = supported(*args, default_);
     for (int k = 0; k < (device_ ? kCases : 1); ++k) {
       const auto which = static_cast<Case>(k);
       Grid::Trial trial{.flops = f.flops, .bytes = f.bytes, .costs = {}, .possible = possible};
       if (which == Case::cpu_only) trial.possible &= host_;
       if (!trial.possible) continue;
-      price(f, traffic_of(*op_, work, which), trial.possible, trial.costs);
+      price(f, traffic_of(*op_, *args, which), trial.possible, trial.costs);
       trials[static_cast<std::size_t>(k)].push_back(trial);
       if (which == (device_ ? Case::pinned : Case::cpu_only)) host_trials.emplace_back(f.elements(), trial);
     }

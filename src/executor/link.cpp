@@ -12,10 +12,14 @@ namespace {
 // No copy is free, however much of its measured time was the wait for it.
 constexpr double kLeastLinkSeconds = 1e-6;
 
-double copies_seconds(const LinkCurve& curve, double bytes, int copies) {
+/// One copy of `largest` bytes as `first` says, the others alike as `rest` says: a copy's price bends with its size, so
+/// that weights and the little beside them are not so many middling ones.
+double copies_seconds(const LinkCurve& first, const LinkCurve& rest, double bytes, double largest,
+                      int copies) {
   if (bytes <= 0) return 0;
-  const int count = std::max(1, copies);
-  return count * curve.seconds(bytes / count);
+  const int others = std::max(1, copies) - 1;
+  const double most = largest > 0 ? std::min(largest, bytes) : bytes / (others + 1);
+  return first.seconds(most) + (others > 0 ? others * rest.seconds((bytes - most) / others) : 0);
 }
 
 }  // namespace
@@ -32,22 +36,20 @@ double LinkCurve::seconds(double bytes) const {
 }
 
 double Costs::in_seconds(const Traffic& traffic) const {
-  return copies_seconds(traffic.pinned ? pinned_in : pageable_in, traffic.in_bytes, traffic.in_copies);
+  const LinkCurve& curve = traffic.pinned ? pinned_in : pageable_in;
+  return copies_seconds(curve, curve, traffic.in_bytes, traffic.in_largest, traffic.in_copies);
 }
 double Costs::out_seconds(const Traffic& traffic) const {
-  return copies_seconds(traffic.pinned ? pinned_out : pageable_out, traffic.out_bytes, traffic.out_copies);
+  const LinkCurve& curve = traffic.pinned ? pinned_out : pageable_out;
+  return copies_seconds(curve, curve, traffic.out_bytes, traffic.out_largest, traffic.out_copies);
 }
 // The first copy is waited for; the others lie behind it in the same stream.
 double Costs::home_seconds(const Traffic& traffic) const {
   const LinkCurve& home = traffic.pinned ? pinned_home : pageable_home;
   const LinkCurve& more = traffic.pinned ? pinned_out : pageable_out;
-  if (traffic.home_bytes > 0 && !home.knots.empty()) {
-    const int count = std::max<int>(1, traffic.home_copies);
-    const double each = traffic.home_bytes / count;
-    return home.seconds(each) + (count - 1) * more.seconds(each);
-  }
-  const double wait = traffic.home_bytes > 0 ? launch_sync_seconds / 2 : 0;
-  return wait + copies_seconds(more, traffic.home_bytes, traffic.home_copies);
+  const LinkCurve& first = home.knots.empty() ? more : home;
+  const double wait = traffic.home_bytes > 0 && home.knots.empty() ? launch_sync_seconds / 2 : 0;
+  return wait + copies_seconds(first, more, traffic.home_bytes, traffic.home_largest, traffic.home_copies);
 }
 
 double Costs::fork_of(int threads) const {

@@ -63,7 +63,8 @@ class MeasuredOpTable final : public OpTable {
   mutable std::atomic<std::uint32_t> epoch_{0};
 };
 
-/// Traffic of a call whose operands all are where `which` says.
-Traffic traffic_of(const ops::Op& op, const Work& work, Case which);
+/// What moves when all operands are where `which` says, by their bytes: an op may need less of them than it is given, a
+/// copy does not.
+Traffic traffic_of(const ops::Op& op, const Args& args, Case which);
 
 }  // namespace fulcrum::executor

@@ -24,7 +24,7 @@ constexpr float kCurveShare = 0.3F;
 constexpr float kMostErratic = 1.2F;
 // Candidate reaches of a neighbour and shares of noise, in units of the features' own scale.
 constexpr float kScales[] = {0.6F, 1.2F, 2.4F};
-constexpr double kNuggets[] = {0.01, 0.1, 2}, kPlanNugget = 0.1;
+constexpr double kNuggets[] = {0.01, 0.1, 2};
 
 Grade worse(Grade grade) { return grade == Grade::d ? grade : std::max(Grade::c, grade); }
 
@@ -100,16 +100,24 @@ void Predictor::fit_plans(std::span<const Candidate> candidates, const OpPoints&
     Runner runner = fits_[members.front()].runner;
     runner.threads = 1;
     runner.split = false;
-    PlanFit fit{ClosedForm(runner, at, seconds), {}};
+    PlanFit fit{ClosedForm(runner, at, seconds), 1, {}};
     for (const std::size_t c : members) fits_[c].plan = static_cast<int>(plans_.size());
     if (!at_.empty()) {
       std::vector<std::array<float, kMostFeatures>> where;
       for (const std::size_t i : known) where.push_back(at_[i]);
       for (std::size_t i = 0; i < at.size(); ++i)
         left_over.push_back(std::log(seconds[i] / fit.closed.seconds(at[i])));
-      const ResidualFit smooth = ResidualBasis(where, map_->count(), scale_, kPlanNugget).fit(left_over);
-      for (std::size_t i = 0; i < known.size(); ++i)
-        fit.left_over[known[i]] = static_cast<float>(smooth.weights[i]);
+      double least = INFINITY;
+      for (const float scale : kScales) {
+        for (const double nugget : kNuggets) {
+          const ResidualFit smooth = ResidualBasis(where, map_->count(), scale, nugget).fit(left_over);
+          if (smooth.error >= least) continue;
+          least = smooth.error;
+          fit.scale = scale;
+          for (std::size_t i = 0; i < known.size(); ++i)
+            fit.left_over[known[i]] = static_cast<float>(smooth.weights[i]);
+        }
+      }
     }
     plans_.push_back(fit);
   }
@@ -256,11 +264,12 @@ void Predictor::predict_one(const Fit& fit, const Features& f, double log2_bytes
 }
 
 void Predictor::predict(const Features& f, Mask wanted, Mask planned, Estimates& out) const {
-  std::array<float, kMostPoints> near{};
+  std::array<float, kMostPoints> near{}, away{};
   float nearest = INFINITY;
   for (std::size_t i = 0; i < at_.size(); ++i) {
     const float squared = distance_squared(f, at_[i], map_->count());
     nearest = std::min(nearest, squared);
+    away[i] = squared;
     near[i] = closeness(squared, scale_);
   }
   nearest = at_.empty() ? 0 : std::sqrt(nearest) / scale_;
@@ -276,7 +285,7 @@ void Predictor::predict(const Features& f, Mask wanted, Mask planned, Estimates&
     if ((planned >> c & 1) && fits_[c].plan >= 0) {
       const PlanFit& plan = plans_[static_cast<std::size_t>(fits_[c].plan)];
       float bend = 0;
-      for (std::size_t i = 0; i < at_.size(); ++i) bend += plan.left_over[i] * near[i];
+      for (std::size_t i = 0; i < at_.size(); ++i) bend += plan.left_over[i] * closeness(away[i], plan.scale);
       const double made = plan.closed.seconds(f) * std::exp(static_cast<double>(bend));
       out.log_seconds[c] =
           static_cast<float>(std::log(std::exp(static_cast<double>(out.log_seconds[c])) + made));

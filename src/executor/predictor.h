@@ -11,7 +11,7 @@
 
 namespace fulcrum::executor {
 
-inline constexpr int kMostPoints = 64;
+inline constexpr int kMostPoints = 96;
 
 /// By candidate; only those that were asked for are set.
 struct Estimates {
@@ -46,6 +46,7 @@ class Predictor {
   /// Plans that read the data: one kind for all candidates that share the function that makes them.
   struct PlanFit {
     ClosedForm closed;
+    float scale = 1;
     std::array<float, kMostPoints> left_over{};
   };
   void fit_curve(Fit& fit, std::size_t candidate, const OpPoints& points) const;

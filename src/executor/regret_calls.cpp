@@ -5,7 +5,6 @@
 #include "executor/regret_calls.h"
 
 #include "executor/candidates.h"
-#include "executor/facts.h"
 #include "executor/workbench.h"
 
 namespace fulcrum::executor {
@@ -50,33 +49,6 @@ Mask possible_of(const OpTable& table, const Args& args) {
   return possible;
 }
 
-Traffic moved_by(const ops::Op& op, const Args& args, DType dtype, Case which) {
-  const OpFacts facts = facts_of(op);
-  const bool on_host = which == Case::pageable || which == Case::pinned;
-  const bool resident = which == Case::resident || which == Case::resident_home;
-  Traffic traffic;
-  for (int slot = 0; slot < facts.pointers; ++slot) {
-    const SlotFacts& role = facts.slots[static_cast<std::size_t>(slot)];
-    if (role.optional) continue;
-    const auto bytes = static_cast<double>(facts.bytes(args, slot, dtype));
-    if (role.reads && on_host) {
-      traffic.in_bytes += bytes;
-      ++traffic.in_copies;
-    }
-    if (role.reads && resident) {
-      traffic.home_bytes += bytes;
-      ++traffic.home_copies;
-    }
-    if (role.writes && (on_host || which == Case::resident_home)) {
-      traffic.out_bytes += bytes;
-      ++traffic.out_copies;
-    }
-  }
-  traffic.pinned = which != Case::pageable;
-  traffic.kept = which == Case::pageable || which == Case::cpu_only ? 0 : 0xff;
-  return traffic;
-}
-
 std::optional<RegretCall> draw_call(const OpTable& table, ShapeSource& source, Case which, bool wants_band) {
   std::optional<RegretCall> found;
   const ops::Op& op = table.op();
@@ -87,7 +59,7 @@ std::optional<RegretCall> draw_call(const OpTable& table, ShapeSource& source, C
     if (op.list_lengths && op.list_lengths(*args) >= 0) continue;
     const Mask possible = possible_of(table, *args);
     if (!possible) continue;
-    const auto prices = table.prices(*args, moved_by(op, *args, dtype, which));
+    const auto prices = table.prices(*args, traffic_of(op, *args, which));
     found = RegretCall{*args, which, in_band(table, prices, possible)};
     if (found->in_band == wants_band) break;
   }

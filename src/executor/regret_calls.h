@@ -15,8 +15,6 @@ inline constexpr std::int64_t kScoreBytes = std::int64_t{128} << 20;  // operand
 std::string_view class_of(const Candidate& candidate);
 /// Kernels of the default policy that can do the call.
 Mask possible_of(const OpTable& table, const Args& args);
-/// What would move, by the bytes of the operands: an op may need less of them than it is given, a copy does not.
-Traffic moved_by(const ops::Op& op, const Args& args, DType dtype, Case which);
 
 struct RegretCall {
   Args args{};

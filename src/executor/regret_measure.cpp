@@ -174,8 +174,7 @@ bool Meter::visit(Trial& trial, std::size_t number) {
 bool Meter::decide(Trial& trial) {
   const OpTable& table = *trial.table;
   const ops::Op& op = table.op();
-  const DType dtype = op.dtypes.empty() ? DType::f32 : op.dtypes.front();
-  const Traffic traffic = moved_by(op, trial.call.args, dtype, trial.call.which);
+  const Traffic traffic = traffic_of(op, trial.call.args, trial.call.which);
   RegretTrial& times = trial.times;
   times.in_band = trial.call.in_band;
   times.chosen = choose(table, trial.call.args, traffic, default_mask(op, table.candidates()), trial.row,

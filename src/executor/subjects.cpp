@@ -68,8 +68,8 @@ Result<std::shared_ptr<DeviceOperands>> DeviceOperands::make(const backends::Bac
     Room room{.host = host.ptr[operand.slot],
               .device = nullptr,
               .bytes = static_cast<std::size_t>(std::max<std::int64_t>(operand.bytes, 1)),
-              .in = operand.role != FULCRUM_OUT,
-              .out = operand.role != FULCRUM_IN};
+              .in = operand.role != FULCRUM_OUT && operand.bytes > 0,
+              .out = operand.role != FULCRUM_IN && operand.bytes > 0};
     FULCRUM_CHECK(to_status(operands->table_->allocate(FULCRUM_MEMORY_DEVICE, room.bytes, &room.device)));
     operands->args_.ptr[operand.slot] = room.device;
     operands->rooms_.push_back(room);

@@ -49,7 +49,8 @@ Status add_dram_probes(const ProbeTarget& target, ProbeSet& set);
 Status add_latency_probes(const ProbeTarget& target, ProbeSet& set);
 Status add_fork_join_probe(const ProbeTarget& target, ProbeSet& set);
 
-/// Windows of one probe until `until` on the clock, at least a few. Their length is found out on the way: what was
+/// Windows of one probe until `until` on the clock, at least a few, behind one that does not count: it finds the caches
+/// as another probe left them, and what it writes may stay there. Their length is found out on the way: what was
 /// slow because of a neighbour at first gets more repeats as soon as a window shows that it is fast.
 void take_windows(Probe& probe, const measure::Clock& clock, double until);
 

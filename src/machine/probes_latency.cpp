@@ -74,7 +74,7 @@ Status add_latency(const ProbeTarget& target, std::size_t level, std::int64_t by
       .store = [&cpu = target.cpu,
                 level](const Quantity& seconds) { cpu.levels[level].latency_seconds = seconds; },
       // A cache shared with neighbours keeps what was swept for a moment only.
-      .window_seconds = level_is_cache ? 2.5e-4 : 2e-3,
+      .window_seconds = level_is_cache ? 1e-4 : 2e-3,
   });
   return {};
 }

@@ -31,6 +31,7 @@ bool take_window(Probe& probe, const measure::Clock& clock) {
 }  // namespace
 
 void take_windows(Probe& probe, const measure::Clock& clock, double until) {
+  if (take_window(probe, clock)) probe.costs.pop_back();
   probe.turns.push_back(probe.costs.size());
   for (int taken = 0; taken < kFewestWindows || clock.now() < until;)
     taken += take_window(probe, clock) ? 1 : 0;

@@ -12,13 +12,18 @@
 #include <limits>
 
 namespace fulcrum::machine {
+namespace {
+
+constexpr std::size_t kMostBeaten = 4;
+
+}  // namespace
 
 Quantity best_cost(std::vector<double> costs) {
   if (costs.empty())
     return Quantity{stats::kUndefined, stats::kUndefined, stats::kUndefined, Source::measured};
   std::sort(costs.begin(), costs.end());
   const std::size_t n = costs.size();
-  const std::size_t rank = std::min(n - 1, std::max<std::size_t>(1, n / 100));
+  const std::size_t rank = std::min(n - 1, std::clamp<std::size_t>(n / 100, 1, kMostBeaten));
   return Quantity{costs[rank], costs.front(), costs[std::max(rank, (n - 1) / 4)], Source::measured};
 }
 

@@ -11,9 +11,11 @@
 
 namespace fulcrum::machine {
 
-/// Of seconds per unit of work: `value` is what a hundredth of the windows beats (never the very fastest, where there
-/// are two), [low, high] reaches from the fastest to the lower quartile. Rejected: mean and median, which measure the
-/// neighbours; the minimum, which grows with luck and with the number of windows. NaN if empty.
+/// Of seconds per unit of work: `value` is what a hundredth of the windows beats, one of them at least (where there are
+/// two) and four at most; [low, high] reaches from the fastest to the lower quartile. Rejected: mean and median, which
+/// measure the neighbours; a plain hundredth, which does so too where neighbours leave less than that alone (three runs
+/// on a shared virtual machine: L3 latency 9 % apart, its fastest windows 3 %); the minimum, which one torn clock read
+/// decides. NaN if empty.
 Quantity best_cost(std::vector<double> costs);
 /// The same as work per second.
 Quantity best_rate(const std::vector<double>& costs);

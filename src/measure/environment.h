@@ -8,8 +8,8 @@
 
 namespace fulcrum::measure {
 
-/// Bits of Sample::tags.
-enum Tag : std::uint8_t { kContextSwitch = 1, kMigration = 2, kPageFault = 4, kSteal = 8 };
+/// Bits of Sample::tags. Interrupted: of the time of a batch's slices, more than a tenth is not in the sample.
+enum Tag : std::uint8_t { kContextSwitch = 1, kMigration = 2, kPageFault = 4, kSteal = 8, kInterrupted = 16 };
 
 class EnvironmentWatch {
  public:

@@ -35,6 +35,10 @@ struct SliceTier {
 };
 constexpr SliceTier kSlices[] = {
     {0.5e-3, 10}, {2e-3, 6}, {50e-3, 2}, {std::numeric_limits<double>::infinity(), 1}};
+// A sample in ten slices: a timer tick or a neighbour's turn falls into one or two of them.
+constexpr int kSampleSlices = 10;
+constexpr int kFewestSampleSlices = 3;       // fewer have no middle
+constexpr double kLongestSlice = 1.1;        // of the one in the middle: about what a tick adds to 0.1 ms
 constexpr double kPrimeBelowSeconds = 5e-3;  // refilling a cache is lost in a longer call
 constexpr std::int64_t kPrimeBelowCalls = 10;
 
@@ -56,6 +60,21 @@ std::int64_t affordable(double left_seconds, double cost_seconds) {
 std::int64_t calls_per_sample(double call_seconds, const Clock& clock, double min_batch_seconds) {
   if (call_seconds >= kClockFactor * clock.read_seconds) return 1;
   return ceil_ratio(std::max(kClockFactor * clock.resolution_seconds, min_batch_seconds), call_seconds);
+}
+
+Slices slices_of_batch(std::int64_t calls, double call_seconds, const Clock& clock) {
+  const double parts = static_cast<double>(calls) * call_seconds / (kClockFactor * clock.resolution_seconds);
+  const auto slices = static_cast<std::int64_t>(std::clamp(parts, 1.0, static_cast<double>(kSampleSlices)));
+  if (slices < kFewestSampleSlices || calls < slices) return {.slices = 1, .calls = calls};
+  const std::int64_t each = (calls + slices - 1) / slices;
+  return {.slices = static_cast<int>((calls + each - 1) / each), .calls = each};
+}
+
+double bounded_seconds(std::span<const double> slices) {
+  const double most = kLongestSlice * stats::median(slices);
+  double sum = 0;
+  for (const double seconds : slices) sum += std::min(seconds, most);
+  return sum;
 }
 
 SamplePlan plan_samples(double sample_cost_seconds, double left_seconds, std::int64_t min_samples) {

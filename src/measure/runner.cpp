@@ -14,6 +14,9 @@ namespace {
 
 // A pilot that would eat this share of what is left is not worth it: the warm-up has told the cost.
 constexpr double kPilotShare = 0.25;
+// Of the time of all samples, what interruptions took: worth a flag from here on.
+constexpr double kMuchInterrupted = 0.05;
+constexpr double kInterruptedSample = 1.1;
 
 class Runner {
  public:
@@ -33,10 +36,35 @@ class Runner {
  private:
   bool batched() const { return !subject_.reset && !preparation_.single_calls; }
 
-  std::int64_t calls_for(double call_seconds) const {
-    if (!batched()) return subject_.least_calls;
-    return std::max(subject_.least_calls,
-                    calls_per_sample(call_seconds, session_.clock(), config_.min_batch_seconds));
+  /// Calls that overlap or are queued on a device are one batch: cut into slices they would wait for each other.
+  Slices slices_for(double call_seconds) const {
+    if (!batched()) return {.calls = subject_.least_calls};
+    const Clock& clock = session_.clock();
+    const std::int64_t calls = calls_per_sample(call_seconds, clock, config_.min_batch_seconds);
+    if (subject_.least_calls > 1 || config_.regime != Regime::host)
+      return {.calls = std::max(subject_.least_calls, calls)};
+    return slices_of_batch(calls, call_seconds, clock);
+  }
+  void set_slices(double call_seconds) {
+    slices_ = slices_for(call_seconds);
+    timing_.calls_per_sample = slices_.all_calls();
+  }
+
+  struct Piece {
+    Batch batch;             // seconds: bounded
+    double all_seconds = 0;  // of the slices as they were
+  };
+  Result<Piece> timed_slices() {
+    Piece piece;
+    std::vector<double> seconds;
+    for (int i = 0; i < slices_.slices; ++i) {
+      FULCRUM_TRY(const Batch slice, timed_batch(session_, subject_, slices_.calls));
+      seconds.push_back(slice.seconds);
+      piece.all_seconds += slice.seconds;
+      piece.batch.cost_seconds += slice.cost_seconds;
+    }
+    piece.batch.seconds = bounded_seconds(seconds);
+    return piece;
   }
 
   Status prepare() {
@@ -47,7 +75,7 @@ class Runner {
       FULCRUM_TRY(warm, warm_up(session_, subject_, preparation_, batch_seconds, timing_.raw));
     }
     if (!warm.settled) add_flag(timing_.flags, "warmup_unsettled");
-    timing_.calls_per_sample = calls_for(warm.call_seconds);
+    set_slices(warm.call_seconds);
     cost_seconds_ = warm.sample_cost_seconds * static_cast<double>(timing_.calls_per_sample);
     if (static_cast<double>(preparation_.pilot_min) * cost_seconds_ < kPilotShare * session_.left_seconds()) {
       FULCRUM_CHECK(pilot());
@@ -66,14 +94,14 @@ class Runner {
       if (!seconds.empty() && session_.left_seconds() <= 0) break;
       if (session_.interrupted()) return interrupted_error(subject_.name);
       session_.report("pilot", static_cast<std::int64_t>(seconds.size()), 0);
-      FULCRUM_TRY(const Batch batch, timed_batch(session_, subject_, timing_.calls_per_sample));
-      timing_.raw.push_back({.seconds = batch.seconds, .phase = 1});
-      seconds.push_back(batch.seconds);
-      costs.push_back(batch.cost_seconds);
+      FULCRUM_TRY(const Piece piece, timed_slices());
+      timing_.raw.push_back({.seconds = piece.batch.seconds, .phase = 1});
+      seconds.push_back(piece.batch.seconds);
+      costs.push_back(piece.batch.cost_seconds);
     }
     const double calls = static_cast<double>(timing_.calls_per_sample);
     const double call_seconds = stats::median(seconds) / calls;
-    timing_.calls_per_sample = calls_for(call_seconds);
+    set_slices(call_seconds);
     // The mean: planning is about totals, and rare slow samples are part of them.
     cost_seconds_ = stats::mean(costs) * static_cast<double>(timing_.calls_per_sample) / calls;
     return {};
@@ -98,15 +126,19 @@ class Runner {
   Status take_sample() {
     session_.report("sampling", static_cast<std::int64_t>(call_seconds_.size()), half_width_);
     watch_.before_sample();
-    FULCRUM_TRY(const Batch batch, timed_batch(session_, subject_, timing_.calls_per_sample));
-    const std::uint8_t tags = watch_.after_sample(batch.seconds);
-    if (!(batch.seconds > 0)) {
+    FULCRUM_TRY(const Piece piece, timed_slices());
+    const double seconds = piece.batch.seconds;
+    std::uint8_t tags = watch_.after_sample(seconds);
+    if (piece.all_seconds > kInterruptedSample * seconds) tags |= kInterrupted;
+    if (!(seconds > 0)) {
       return Error{Code::environment, "the clock did not advance during a sample of " + subject_.name,
                    "Raise min_batch_seconds."};
     }
-    timing_.raw.push_back({.seconds = batch.seconds, .phase = 2, .tags = tags});
+    timing_.raw.push_back({.seconds = seconds, .phase = 2, .tags = tags});
     migrated_ += (tags & kMigration) != 0;
-    call_seconds_.push_back(batch.seconds / static_cast<double>(timing_.calls_per_sample));
+    counted_seconds_ += seconds;
+    all_seconds_ += piece.all_seconds;
+    call_seconds_.push_back(seconds / static_cast<double>(timing_.calls_per_sample));
     return {};
   }
 
@@ -135,6 +167,8 @@ class Runner {
   Result<Timing> finish() {
     const double tagged = static_cast<double>(migrated_) / static_cast<double>(call_seconds_.size());
     summarize_into(timing_, call_seconds_, alpha_, tagged);
+    if (all_seconds_ - counted_seconds_ > kMuchInterrupted * all_seconds_)
+      add_flag(timing_.flags, "interrupted");
     timing_.environment = watch_.finish();
     if (!config_.keep_raw) timing_.raw.clear();
     return std::move(timing_);
@@ -147,7 +181,9 @@ class Runner {
   EnvironmentWatch watch_;
   Timing timing_;
   SamplePlan plan_;
+  Slices slices_;
   double cost_seconds_ = 0;
+  double counted_seconds_ = 0, all_seconds_ = 0;
   double alpha_ = stats::kTotalAlpha;
   double half_width_ = 0;
   std::int64_t migrated_ = 0;

@@ -13,6 +13,50 @@ bool travels(ops::SlotKind kind) {
   return kind == ops::SlotKind::in || kind == ops::SlotKind::out || kind == ops::SlotKind::inout;
 }
 
+// Elements of a slot behind one unit of the dim; 0 when it does not depend on it, -1 when it grows otherwise.
+std::int64_t elements_of_one(const ops::Op& op, Args args, int dim, int slot) {
+  args.dim[dim] = 1;
+  const std::int64_t one = op.extent(args, slot);
+  args.dim[dim] = 2;
+  const std::int64_t two = op.extent(args, slot);
+  if (two == one) return 0;
+  return two == 2 * one ? one : -1;
+}
+
+int slice_dim_of(const ops::Op& op, const Args& args) {
+  const bool list_form = op.list_lengths && op.list_lengths(args) >= 0;
+  int index = 0;
+  for (const ops::Slot& slot : op.slots) {
+    if (slot.kind != ops::SlotKind::dim) continue;
+    if (slot.name == op.slice_dim) return list_form ? -1 : index;
+    ++index;
+  }
+  return -1;
+}
+
+// How a backend may cut the call: what its pieces share, and whether there are pieces at all.
+void find_pieces(const ops::Op& op, const Args& args, Call& call) {
+  const int dim = slice_dim_of(op, args);
+  if (dim < 0) return;
+  double whole = 0;
+  int operands = 0, slot = -1;
+  for (const ops::Slot& described : op.slots) {
+    if (!travels(described.kind)) continue;
+    ++slot;
+    if (described.optional) continue;
+    const std::int64_t one = elements_of_one(op, args, dim, slot);
+    // A result that pieces share, or an operand without even cuts, cannot be cut.
+    if (one < 0 || (op.in_place && one > 1) || (one == 0 && described.kind != ops::SlotKind::in)) return;
+    if (one > 0) continue;
+    whole += static_cast<double>(op.extent(args, slot) * bytes_of(ops::dtype_of(op, slot, call.shape.dtype)));
+    ++operands;
+  }
+  call.sliceable = args.dim[dim] > op.slice_unit;
+  call.shares_nothing = operands == 0;
+  call.whole_bytes = std::min(whole, call.work.link_in_bytes);
+  call.whole_operands = operands;
+}
+
 // Buffers in and out, without inputs that may be left away.
 void count_operands(const ops::Op& op, Call& call) {
   int in = 0, out = 0;
@@ -21,9 +65,6 @@ void count_operands(const ops::Op& op, Call& call) {
     in += slot.kind != ops::SlotKind::out;
     out += slot.kind != ops::SlotKind::in;
   }
-  const Shape::Value* cut = op.slice_dim.empty() ? nullptr : call.shape.find(op.slice_dim);
-  call.sliceable =
-      cut && std::holds_alternative<std::int64_t>(*cut) && std::get<std::int64_t>(*cut) > op.slice_unit;
   call.operands_in = std::max(1, in);
   call.operands_out = std::max(1, out);
 }
@@ -42,6 +83,7 @@ Result<Call> call_of(std::string_view op_name, const Shape& shape, std::string_v
   call.precision = precision;
   call.outputs = static_cast<double>(ops::outputs(*op, args));
   count_operands(*op, call);
+  find_pieces(*op, args, call);
   return call;
 }
 
@@ -57,6 +99,7 @@ Call call_of(const Measurement& measurement) {
     count_operands(**op, call);
     if (const auto args = ops::resolve(**op, measurement.shape); args.ok()) {
       call.outputs = static_cast<double>(ops::outputs(**op, *args));
+      find_pieces(**op, *args, call);
     }
   }
   return call;

@@ -22,6 +22,7 @@ struct Formula {
   double fixed = 0;  // of it: does not grow with the size
   double far = 0;    // of it: memory or link beyond the caches
   std::string bound, level;
+  std::string way;          // of several, the one that was taken
   double roof_seconds = 0;  // least time under the roof that binds
   std::string missing;      // why there is no number
 

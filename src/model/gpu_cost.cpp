@@ -18,9 +18,16 @@ using Table = std::vector<std::pair<std::int64_t, Quantity>>;
 // Unified memory, from vec_add of 2^20 and 10 * 2^20 elements on the H200 (results/h200/managed.json): what a page of
 // 64 KiB costs to come back and forth when both sides touch it. Assumed everywhere else.
 constexpr double kPageBytes = 65536, kFaultSeconds = 25e-6, kPrefetchSeconds = 20e-6;
-// A kernel that reads and writes the host's memory hides most, not all, of the shorter direction.
-constexpr double kMappedOverlap = 0.5;
+// The link in both directions at once hides half of the shorter one, whether kernels or copy engines drive it.
+constexpr double kOverlap = 0.5;
 constexpr double kLargestPieces = 8, kPieceBytes = 2097152;
+// Of the fixed part of a copy: what one more in the same direction costs.
+constexpr double kNextCopy = 0.45;
+// Kernels that come back to their operands (products, and calls whose pieces share something) pay for it when these are
+// in the host's memory: some bytes cross the link again, and a wait for one takes about twice as long as on the device.
+// Like kNextCopy and kOverlap from the round trips of results/h200/calibrate.json and heldout.json, whose kernels'
+// times were measured beside them.
+constexpr double kReadAgain = 1.3, kLinkWaits = 1;
 
 const Table* table_of(const GpuCeilings& gpu, const char* name) {
   const auto found = gpu.link.find(name);
@@ -44,9 +51,11 @@ struct Moved {
 Moved moved(const Table& table, double bytes, int operands) {
   if (bytes <= 0) return {0, 0, "nothing to move"};
   const double each = bytes / operands;
-  const double seconds = operands * std::max(0.0, *link_seconds(table, each) - probe_wait(table));
-  const double least = operands * (table.front().second.value - probe_wait(table));
-  return {seconds, std::min(seconds, least),
+  const double first = std::max(0.0, *link_seconds(table, each) - probe_wait(table));
+  const double least = std::min(first, table.front().second.value - probe_wait(table));
+  const double saved = (operands - 1) * (1 - kNextCopy) * least;
+  const double seconds = operands * first - saved;
+  return {seconds, operands * least - saved,
           fmt::format("{}{} at {}", operands > 1 ? fmt::format("{} copies, ", operands) : "",
                       human_bytes(bytes), human_rate(bytes / std::max(seconds, 1e-12)))};
 }
@@ -98,6 +107,13 @@ Formula serial_trip(const Call& call, const GpuCeilings& gpu, const Formula& ker
   return formula;
 }
 
+// Seconds of a kernel that are waits for its operands: neither its floor nor steps that wait for each other.
+double kernel_waits(const Formula& kernel) {
+  double seconds = kernel.seconds - kernel.fixed;
+  for (const Term& term : kernel.terms) seconds -= term.name == "kernel steps" ? term.seconds : 0;
+  return std::max(0.0, seconds);
+}
+
 // The kernel works on the host's memory over the link.
 Formula mapped_trip(const Call& call, const GpuCeilings& gpu, const Formula& kernel, bool spinning) {
   const Table* in = table_of(gpu, "mapped_read");
@@ -109,8 +125,10 @@ Formula mapped_trip(const Call& call, const GpuCeilings& gpu, const Formula& ker
     for (const auto& [bytes, seconds] : table) least = std::min(least, seconds.value);
     return least;
   };
+  const bool comes_back = !call.shares_nothing || call.category == "dense";
   // Every pass goes over the link again.
-  const double passes = std::max(1.0, call.work.streamed() / std::max(1.0, call.work.bytes()));
+  const double passes =
+      std::max(comes_back ? kReadAgain : 1.0, call.work.streamed() / std::max(1.0, call.work.bytes()));
   const double read = std::max(0.0, passes * (*link_seconds(*in, call.work.link_in_bytes) - floor_of(*in)));
   const double write = std::max(0.0, *link_seconds(*out, call.work.link_out_bytes) - floor_of(*out));
   const double hidden = std::min(read, write), open = std::max(read, write);
@@ -119,18 +137,27 @@ Formula mapped_trip(const Call& call, const GpuCeilings& gpu, const Formula& ker
   const double graph_sync = latency_of(gpu, "graph_sync");
   formula.add_fixed("launch", spinning && graph_sync > 0 ? graph_sync : launch_sync,
                     spinning ? "graph; the host watches a flag" : "launch and wait");
-  add_kernel(formula, kernel, kernel.seconds > open);
   const bool link_binds = kernel.seconds <= open;
-  if (link_binds)
+  add_kernel(formula, kernel, comes_back || !link_binds);
+  if (comes_back) {
+    formula.add("waits over the link", kLinkWaits * kernel_waits(kernel),
+                "the kernel comes back to its operands");
+  } else if (link_binds) {
     formula.add_fixed("first access", std::min(kernel.seconds, 1e-6), "one wait for the host's memory");
+  }
   formula.add(read >= write ? "in" : "out", open,
               fmt::format("{} over the link",
                           human_bytes(std::max(call.work.link_in_bytes, call.work.link_out_bytes))),
-              link_binds);
-  formula.add(read >= write ? "out" : "in", kMappedOverlap * hidden,
-              "what the other direction does not hide");
+              comes_back || link_binds);
+  formula.add(read >= write ? "out" : "in", kOverlap * hidden, "what the other direction does not hide");
   formula.roof_seconds = open;
   return formula;
+}
+
+// Of the direction in which more travels in pieces.
+double pieces_of(const Call& call) {
+  const double bytes = std::max(call.work.link_in_bytes - call.whole_bytes, call.work.link_out_bytes);
+  return std::clamp(std::ceil(bytes / kPieceBytes), 1.0, kLargestPieces);
 }
 
 // Pieces: the link works in both directions while the kernel runs.
@@ -138,22 +165,27 @@ Formula duplex_trip(const Call& call, const GpuCeilings& gpu, const Formula& ker
   const Table* in = table_of(gpu, "pinned_h2d");
   const Table* out = table_of(gpu, "pinned_d2h");
   if (!in || !out) return missing_formula("the profile has no table pinned_h2d or pinned_d2h");
-  const Moved into = moved(*in, call.work.link_in_bytes, call.operands_in);
+  // What every piece needs is there before the first one begins.
+  const int cut_operands = std::max(1, call.operands_in - call.whole_operands);
+  const Moved first = moved(*in, call.whole_bytes, std::max(1, call.whole_operands));
+  const Moved into = moved(*in, call.work.link_in_bytes - call.whole_bytes, cut_operands);
   const Moved back = moved(*out, call.work.link_out_bytes, call.operands_out);
-  const double bytes = std::max(call.work.link_in_bytes, call.work.link_out_bytes);
-  const double pieces = std::clamp(std::floor(bytes / kPieceBytes), 1.0, kLargestPieces);
+  const double pieces = pieces_of(call);
   const double longest = std::max({into.seconds, back.seconds, kernel.seconds});
-  const double fill = (into.seconds + back.seconds + kernel.seconds - longest) / pieces;
+  const double shorter = std::min(into.seconds, back.seconds);
+  const double fill =
+      kOverlap * shorter + (into.seconds + back.seconds + kernel.seconds - longest - shorter) / pieces;
   Formula formula;
   const double launch = latency_of(gpu, "launch");
+  if (call.whole_bytes > 0) formula.add("shared in", first.seconds, first.detail);
   formula.add("in", into.seconds, into.detail, longest == into.seconds);
   add_kernel(formula, kernel, longest != into.seconds && longest == kernel.seconds);
   formula.add("out", back.seconds, back.detail, longest != into.seconds && longest != kernel.seconds);
-  formula.add("fill", fill, fmt::format("first and last of {:.0f} pieces", pieces));
+  formula.add("fill", fill, fmt::format("first and last of {:.0f} pieces, and directions that meet", pieces));
   formula.add_fixed("launch", launch * std::sqrt(pieces),
                     fmt::format("{:.0f} pieces, mostly behind the link", pieces));
   formula.add_fixed("sync", std::max(0.0, latency_of(gpu, "launch_sync") - launch), "waiting for the end");
-  formula.roof_seconds = std::max(into.seconds, back.seconds);
+  formula.roof_seconds = first.seconds + std::max(into.seconds, back.seconds);
   return formula;
 }
 
@@ -191,10 +223,10 @@ Formula one_path(const Call& call, const GpuCeilings& gpu, const std::string& pa
   return missing_formula(fmt::format("no path '{}'", path));
 }
 
-// Kernels work on the host's memory where each byte crosses the link once: calls that can be cut, and small ones.
+// Kernels work on the host's memory where each byte crosses the link once: pieces that share nothing, and small calls.
 bool may_be_mapped(const Call& call) {
   constexpr double kSmallCall = 64 << 10;
-  return call.sliceable || call.work.link_in_bytes + call.work.link_out_bytes <= kSmallCall;
+  return call.shares_nothing || call.work.link_in_bytes + call.work.link_out_bytes <= kSmallCall;
 }
 
 // What the backend's own race would pick.
@@ -202,11 +234,12 @@ Formula automatic(const Call& call, const GpuCeilings& gpu, const Formula& kerne
   Formula best = missing_formula("the profile has no link table");
   for (const char* path : {"latency", "mapped", "duplex", "copy"}) {
     const std::string_view name = path;
-    if (name == "duplex" && !call.sliceable) continue;
+    if (name == "duplex" && (!call.sliceable || pieces_of(call) < 2)) continue;
     if ((name == "latency" || name == "mapped") && !may_be_mapped(call)) continue;
     Formula formula = one_path(call, gpu, path, kernel, overhead);
-    if (formula.missing.empty() && (!best.missing.empty() || formula.seconds < best.seconds))
-      best = std::move(formula);
+    if (!formula.missing.empty() || (best.missing.empty() && formula.seconds >= best.seconds)) continue;
+    best = std::move(formula);
+    best.way = name;
   }
   return best;
 }

@@ -183,21 +183,27 @@ Prediction Model::gpu(const Call& call, const GpuUse& wanted) const {
   if (use.path.empty() && !paths.empty()) {
     GpuUse automatic = use;
     automatic.path = "auto";
-    // Where the backend's own choice was measured, it is the answer: the least of several doubtful numbers would be
-    // too low.
-    const bool raced =
-        use.regime == Regime::roundtrip && state.total.has_own(key_of(call, gpu_way(automatic)));
-    std::vector<Prediction> candidates;
+    const auto measured = [&](const GpuUse& one) { return state.total.has_own(key_of(call, gpu_way(one))); };
+    std::vector<Prediction> candidates, known;
     for (const std::string_view path : paths) {
       GpuUse one = use;
       one.path = path;
       candidates.push_back(gpu(call, one));
+      if (measured(one)) known.push_back(candidates.back());
     }
     Prediction best = best_of(std::move(candidates));
-    if (!raced) return best;
+    if (use.regime != Regime::roundtrip) return best;
+    // The backend's own choice, and single paths only where they alone were measured: the least of several doubtful
+    // numbers would be too low.
     Prediction answer = gpu(call, automatic);
+    if (!known.empty() && !measured(automatic)) {
+      known.push_back(std::move(answer));
+      answer = best_of(std::move(known));
+    }
     answer.losers = best.losers;
     answer.losers.insert(answer.losers.begin(), {best.way, best.seconds});
+    // What looks faster is no way that the backend would take.
+    std::erase_if(answer.losers, [&answer](const auto& loser) { return loser.seconds < answer.seconds; });
     return answer;
   }
 
@@ -224,6 +230,7 @@ Prediction Model::gpu(const Call& call, const GpuUse& wanted) const {
   }
   Prediction p = prediction_of(formula, id, "gpu", use.regime,
                                use.path.empty() ? std::string(to_string(use.regime)) : use.path);
+  if (!formula.way.empty()) p.way += ": " + formula.way;
   if (use.graph) p.way += " graph";
   if (use.regime == Regime::reuse) p.way = fmt::format("reuse={}", use.reuse);
   if (!p.missing.empty()) return p;

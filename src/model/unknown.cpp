@@ -15,6 +15,11 @@ namespace {
 
 constexpr double kDoubt = 10;   // the bound may be missed by so much
 constexpr double kTypical = 2;  // kernels that nobody tuned reach half of their roof
+// Of one GPU thread that waits for its own data: from its second-level cache, from memory, for the sum before. The
+// longest iteration of a triangular loop takes twice the mean.
+constexpr double kCacheLatency = 150e-9, kMemoryLatency = 500e-9, kFmaCycles = 4, kUneven = 2;
+constexpr double kClockHz = 1.5e9;  // where the profile has none
+constexpr double kElementBytes = 4, kMostLoads = 8;
 constexpr double kStridedRate = 0.5, kGatherRate = 0.25;  // of the streaming rate, assumed
 
 double best_of(const std::map<std::string, Quantity>& rates) {
@@ -80,6 +85,21 @@ double travel(const GpuCeilings& gpu, const std::string& memory, double bytes, d
   return seconds;
 }
 
+/// Work units a second of as many threads as iterations were seen. Nothing says that inner loops can be spread too, and a
+/// card that is not filled waits.
+double narrow_rate(const UnknownCode& code, const GpuCeilings& gpu, double peak_flops, double peak_bytes) {
+  const bool cached = code.touched_bytes > 0 && static_cast<double>(gpu.l2_bytes) >= code.touched_bytes;
+  const double in_flight = kElementBytes * std::clamp(code.loads_per_turn, 1.0, kMostLoads);
+  const double bytes = code.iterations * in_flight / (cached ? kCacheLatency : kMemoryLatency);
+  const double flops = code.iterations * 2 * (gpu.max_sm_hz > 0 ? gpu.max_sm_hz : kClockHz) / kFmaCycles;
+  return roof(std::min(peak_flops, flops), std::min(peak_bytes, bytes), code);
+}
+
+double latency(const GpuCeilings& gpu, const char* name) {
+  const auto found = gpu.latencies.find(name);
+  return found == gpu.latencies.end() ? 0 : found->second.value;
+}
+
 Prediction bound(const UnknownCode& code, double now_rate, double then_rate, const char* where) {
   Prediction p;
   p.where = where;
@@ -136,7 +156,16 @@ Bounds bounds_of(const UnknownCode& code, const Machine& host, const GpuCeilings
   out.gpu = bound(code, now_rate, roof(gpu_flops, gpu_bytes, code), "gpu");
   out.gpu.regime = Regime::resident;
   out.gpu.way = "a bound";
-  if (!out.gpu.valid() || !(code.touched_bytes > 0)) return out;
+  if (!out.gpu.valid()) return out;
+  // A launch for each entry of the loop, waited for or not.
+  const double launches = code.entries * latency(*gpu, "launch_sync");
+  out.gpu.seconds += launches;
+  out.gpu.low += code.entries * latency(*gpu, "launch");
+  out.gpu.high += launches;
+  if (code.iterations > 0)
+    out.narrow_seconds =
+        launches + code.high * kUneven * now_rate / narrow_rate(code, *gpu, gpu_flops, gpu_bytes);
+  if (!(code.touched_bytes > 0)) return out;
   const double least = code.least_bytes > 0 ? code.least_bytes : code.touched_bytes;
   const double pinned = travel(*gpu, "pinned", code.touched_bytes, code.written_share);
   // Nobody has pinned the program's memory yet.
@@ -145,11 +174,15 @@ Bounds bounds_of(const UnknownCode& code, const Machine& host, const GpuCeilings
   out.gpu.seconds += link;
   out.gpu.low += travel(*gpu, "pinned", least, code.written_share);
   out.gpu.high += link;
+  if (out.narrow_seconds > 0) out.narrow_seconds += link;
   out.gpu.terms = {
-      {"kernel", out.gpu.seconds - link, "ratio of roofs", true},
+      {"kernel", out.gpu.seconds - link - launches, "ratio of roofs", true},
       {"in", link,
        human_bytes(code.touched_bytes) + " touched, from pageable memory there and what is written back",
        true}};
+  if (launches > 0)
+    out.gpu.terms.push_back(
+        {"launch", launches, fmt::format("{:.0f} entries of its parallel loop", code.entries), true});
   return out;
 }
 

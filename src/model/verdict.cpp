@@ -123,7 +123,23 @@ std::optional<Decision> measure_first(const PlanRow& row, const VerdictFacts& fa
   return {};
 }
 
-/// By bounds alone: now, if a port that misses its roof by ten still beats what all cores with SIMD should take.
+/// Whether a port of what was seen to be independent, and of no more, is enough.
+bool wide_enough(const PlanRow& row, const VerdictFacts& facts) {
+  const double cpu = row.best_cpu.valid() ? row.best_cpu.seconds : row.now.seconds;
+  return facts.narrow_seconds > 0 && facts.narrow_seconds < cpu;
+}
+
+std::string width_text(const PlanRow& row, const VerdictFacts& facts) {
+  if (!(facts.iterations > 0)) return "; how many iterations it has was not seen";
+  if (wide_enough(row, facts))
+    return fmt::format("; {:.6g} iterations are enough to fill the card", facts.iterations);
+  return fmt::format(
+      "; {:.6g} iterations do not fill the card ({} with a thread each): inner loops must be spread too",
+      facts.iterations, human_seconds(facts.narrow_seconds));
+}
+
+/// By bounds alone: now, if a port that misses its roof by ten still beats what all cores with SIMD should take, and so
+/// does one with a thread for each iteration that was seen.
 Decision offload_unknown(const PlanRow& row, const VerdictFacts& facts) {
   const std::string gain =
       fmt::format("{}; by its bounds at least {:.2g}x, {:.2g}x if a port comes near them", facts.parallel,
@@ -133,7 +149,8 @@ Decision offload_unknown(const PlanRow& row, const VerdictFacts& facts) {
             fmt::format("share {} is below {}; {}", percent(row.share.value), percent(kLeastShare), gain)};
   }
   const bool beats_cpu = !row.best_cpu.valid() || row.best_gpu.high < row.best_cpu.seconds;
-  return {beats_cpu ? PlanVerdict::offload_now : PlanVerdict::offload_next, gain};
+  return {beats_cpu && wide_enough(row, facts) ? PlanVerdict::offload_now : PlanVerdict::offload_next,
+          gain + width_text(row, facts)};
 }
 
 Decision offload(const PlanRow& row, const VerdictFacts& facts) {

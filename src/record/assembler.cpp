@@ -9,6 +9,8 @@
 namespace fulcrum::record {
 namespace {
 
+constexpr std::size_t kMostEnded = 64;
+
 std::size_t hash_of(const StackTable::Entry& entry) {
   std::uint64_t hash = entry.truncated ? 0x9e3779b97f4a7c15u : 0;
   for (const Location& l : entry.locations) {
@@ -77,6 +79,13 @@ void Assembler::refresh_mappings(pid_t pid) {
 bool Assembler::knows(pid_t pid, std::uint64_t address) const {
   const auto process = processes_.find(pid);
   return process != processes_.end() && process->second.space.find(address) != nullptr;
+}
+
+Location Assembler::locate(pid_t pid, std::uint64_t address) const {
+  const auto process = processes_.find(pid);
+  if (process != processes_.end()) return process->second.space.locate(address);
+  const auto ended = ended_.find(pid);
+  return ended == ended_.end() ? Location{Modules::kUnknown, address} : ended->second.locate(address);
 }
 
 void Assembler::take(const Record& record) {
@@ -179,6 +188,7 @@ void Assembler::take_exit(const Record& record) {
   by_tid_.erase(entry);
   --live_threads_;
   if (process != processes_.end() && --process->second.live_threads <= 0) {
+    if (ended_.size() < kMostEnded) ended_.insert_or_assign(process->first, process->second.space);
     forget_code(process->second, process->first);
     processes_.erase(process);
   }

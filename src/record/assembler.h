@@ -49,6 +49,8 @@ class Assembler {
   /// Looks at the mappings of a process anew, for when nobody tells of changes.
   void refresh_mappings(pid_t pid);
   bool knows(pid_t pid, std::uint64_t address) const;
+  /// Where an address of a process lies; in no module that is known: Modules::kUnknown.
+  Location locate(pid_t pid, std::uint64_t address) const;
   bool knows_thread(pid_t tid) const { return by_tid_.count(tid) != 0; }
 
   void take(const Record&);
@@ -108,6 +110,7 @@ class Assembler {
   Symbols symbols_{modules_};
   StackTable stacks_;
   std::unordered_map<pid_t, Process> processes_;
+  std::unordered_map<pid_t, AddressSpace> ended_;  // where the code of processes lay that are gone
   std::unordered_map<pid_t, ThreadState> by_tid_;
   std::vector<CpuProfile::Thread> threads_;
   std::vector<CpuProfile::Sample> samples_;

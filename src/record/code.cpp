@@ -141,7 +141,10 @@ LoopCode code_around(std::span<const Instruction> function, std::size_t at) {
     code.indirect_call |= o.call && o.indirect;
     if (!o.memory || o.memory->stack) continue;
     const double bytes = o.memory->bytes;
-    if (o.memory->read) code.load_bytes += bytes;
+    if (o.memory->read) {
+      code.load_bytes += bytes;
+      ++code.loads;
+    }
     if (o.memory->written) code.store_bytes += bytes;
     const Access access = o.gather ? Access::gather : access_of(turn, *o.memory, motion);
     bytes_by_access[static_cast<std::size_t>(access)] += bytes;

@@ -18,6 +18,7 @@ struct LoopCode {
   std::size_t first = 0, last = 0;  // instructions, both counted in
   bool loop = false;                // false: only the neighbourhood of an address outside of every loop
   double flops = 0, load_bytes = 0, store_bytes = 0;  // of one turn
+  int loads = 0;                                      // instructions that load data
   std::map<int, double> flops_by_bits;                // vector width; 32 and 64: scalar
   Access access = Access::none;
   bool carried = false;  // a turn needs more of the one before than a sum or a counter

@@ -25,6 +25,7 @@ constexpr double kTogetherSeconds = 0.05;  // threads seen in one such window ar
 struct LeafCode {
   bool known = false;
   double flops = 0, load_bytes = 0, store_bytes = 0;  // per instruction
+  double loads = 0;                                   // of a turn; 0: in no loop
   std::map<int, double> flops_by_bits;
   Access access = Access::none;
   double bytes = 0;
@@ -59,6 +60,7 @@ class CodeReader {
             .store_bytes = loop.store_bytes / count};
     for (const auto& [bits, flops] : loop.flops_by_bits) leaf.flops_by_bits[bits] = flops / count;
     leaf.access = loop.access;
+    leaf.loads = loop.loop ? loop.loads : 0;
     leaf.bytes = leaf.load_bytes + leaf.store_bytes;
     leaf.carried = loop.carried;
     leaf.locks = loop.locks;
@@ -70,18 +72,7 @@ class CodeReader {
                                            std::pair<std::uint64_t, std::uint64_t> range) {
     const auto [entry, is_new] = functions_.try_emplace(std::pair{number, range.first});
     if (!is_new) return entry->second;
-    const Module& module = modules_[number];
-    const int descriptor = ::open(module.open_path.c_str(), O_RDONLY | O_CLOEXEC);
-    for (const Module::Segment& s : module.segments) {
-      if (descriptor < 0 || range.first < s.address || range.second > s.address + s.file_bytes) continue;
-      std::vector<std::byte> bytes(range.second - range.first);
-      const auto offset = static_cast<off_t>(range.first - s.address + s.offset);
-      if (::pread(descriptor, bytes.data(), bytes.size(), offset) == static_cast<ssize_t>(bytes.size())) {
-        entry->second = disassemble(bytes, range.first);
-      }
-      break;
-    }
-    if (descriptor >= 0) ::close(descriptor);
+    entry->second = instructions_of(modules_[number], range);
     return entry->second;
   }
 
@@ -123,7 +114,7 @@ std::string_view evidence_in(const Frame& frame) {
 }
 
 struct Gathered {
-  double samples = 0, known = 0, flops = 0, load_bytes = 0, store_bytes = 0, bytes = 0;
+  double samples = 0, known = 0, flops = 0, load_bytes = 0, store_bytes = 0, bytes = 0, loads = 0;
   std::map<int, double> flops_by_bits;
   std::array<double, 4> by_access{};
   std::map<std::string, double> against;
@@ -136,6 +127,7 @@ CpuProfile::Mix to_mix(const std::string& function, const std::string& module, c
     mix.flops = g.flops / g.known;
     mix.load_bytes = g.load_bytes / g.known;
     mix.store_bytes = g.store_bytes / g.known;
+    mix.loads_per_turn = g.loads / g.known;
   }
   for (const auto& [bits, flops] : g.flops_by_bits) mix.vector_bits[bits] = flops / g.flops;
   const auto most = std::max_element(g.by_access.begin() + 1, g.by_access.end());
@@ -157,6 +149,22 @@ struct StackFunctions {
 };
 
 }  // namespace
+
+std::vector<Instruction> instructions_of(const Module& module,
+                                         std::pair<std::uint64_t, std::uint64_t> range) {
+  std::vector<Instruction> code;
+  const int descriptor = ::open(module.open_path.c_str(), O_RDONLY | O_CLOEXEC);
+  for (const Module::Segment& s : module.segments) {
+    if (descriptor < 0 || range.first < s.address || range.second > s.address + s.file_bytes) continue;
+    std::vector<std::byte> bytes(range.second - range.first);
+    const auto offset = static_cast<off_t>(range.first - s.address + s.offset);
+    if (::pread(descriptor, bytes.data(), bytes.size(), offset) == static_cast<ssize_t>(bytes.size()))
+      code = disassemble(bytes, range.first);
+    break;
+  }
+  if (descriptor >= 0) ::close(descriptor);
+  return code;
+}
 
 void add_mixes(Assembler& assembler, CpuProfile& profile) {
   std::map<std::pair<std::string, std::string>, std::uint32_t> numbers;
@@ -217,6 +225,7 @@ void add_mixes(Assembler& assembler, CpuProfile& profile) {
       g.flops += leaf.flops;
       g.load_bytes += leaf.load_bytes;
       g.store_bytes += leaf.store_bytes;
+      g.loads += leaf.loads;
       for (const auto& [bits, flops] : leaf.flops_by_bits) g.flops_by_bits[bits] += flops;
       g.by_access[static_cast<std::size_t>(leaf.access)] += leaf.bytes;
     }

@@ -27,6 +27,8 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+}  // namespace
+
 std::optional<std::int64_t> number_of(std::string_view text) {
   const bool negative = text.starts_with('-');
   if (negative) text.remove_prefix(1);
@@ -52,6 +54,8 @@ std::vector<std::string_view> split_operands(std::string_view text) {
   return parts;
 }
 
+namespace {
+
 void add_term(std::string_view term, bool negative, MemoryOperand& memory) {
   const auto star = term.find('*');
   const std::string_view name = trimmed(term.substr(0, star));
@@ -69,6 +73,8 @@ void add_term(std::string_view term, bool negative, MemoryOperand& memory) {
     memory.displacement += negative ? -*value : *value;
   }
 }
+
+}  // namespace
 
 std::optional<MemoryOperand> memory_in(std::string_view operand) {
   const auto open = operand.find('['), close = operand.rfind(']');
@@ -89,6 +95,8 @@ std::optional<MemoryOperand> memory_in(std::string_view operand) {
   // "{1to8}": one element, given to all lanes.
   return memory;
 }
+
+namespace {
 
 struct Arithmetic {
   std::string_view name;

@@ -35,4 +35,10 @@ struct Operation {
 
 Operation operation_of(const Instruction&);
 
+/// "eax, dword ptr [rdi + 8]" -> its parts.
+std::vector<std::string_view> split_operands(std::string_view text);
+/// "-0x10", "12".
+std::optional<std::int64_t> number_of(std::string_view text);
+std::optional<MemoryOperand> memory_in(std::string_view operand);
+
 }  // namespace fulcrum::record

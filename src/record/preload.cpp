@@ -106,6 +106,15 @@ std::vector<CpuProfile::Call> Preload::calls() const {
   return result;
 }
 
+std::vector<inject::LoopEntry> Preload::loops() const {
+  std::vector<inject::LoopEntry> result;
+  if (!memory_) return result;
+  for (const inject::LoopEntry& entry : memory_->loops) {
+    if (entry.key != 0 && entry.entries > 0) result.push_back(entry);
+  }
+  return result;
+}
+
 void Preload::drain(const std::function<void(const inject::SampleSlot&)>& take) {
   if (!memory_) return;
   // In the order in which the places were handed out.

@@ -25,6 +25,8 @@ class Preload {
   /// What the program needs in its environment; empty when the library is not there.
   std::vector<std::pair<std::string, std::string>> environment() const;
   std::vector<CpuProfile::Call> calls() const;
+  /// Entries of the table of parallel regions that are in use, copied.
+  std::vector<inject::LoopEntry> loops() const;
 
   /// Hands out the samples that are complete, and frees their places.
   void drain(const std::function<void(const inject::SampleSlot&)>&);

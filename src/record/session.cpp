@@ -16,6 +16,7 @@
 #include "record/cost.h"
 #include "record/counters.h"
 #include "record/disassemble.h"
+#include "record/loops.h"
 #include "record/mix.h"
 #include "record/preload.h"
 #include "record/regions.h"
@@ -257,7 +258,10 @@ CpuProfile Session::finish() {
   assembler_->write(profile);
   if (access_.hardware) weigh_cycles(profile);
   profile.regions = regions_.read();
-  if (preload_) profile.calls = preload_->calls();
+  if (preload_) {
+    profile.calls = preload_->calls();
+    add_loops(preload_->loops(), *assembler_, profile);
+  }
   if (options_.instruction_mix && can_disassemble()) {
     report("decoding instructions", true);
     add_mixes(*assembler_, profile);

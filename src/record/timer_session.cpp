@@ -10,6 +10,7 @@
 #include <map>
 
 #include "record/disassemble.h"
+#include "record/loops.h"
 #include "record/mix.h"
 #include "record/preload.h"
 #include "record/regions.h"
@@ -103,6 +104,7 @@ CpuProfile TimerSession::finish() {
     profile.threads[sample.thread].cpu_seconds += sample.weight_seconds;
   profile.regions = regions_.read();
   profile.calls = preload_.calls();
+  add_loops(preload_.loops(), *assembler_, profile);
   profile.lost_samples = preload_.lost_samples();
   if (options_.instruction_mix && can_disassemble()) add_mixes(*assembler_, profile);
   profile.created_utc = utc_now();

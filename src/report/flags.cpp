@@ -15,6 +15,9 @@ constexpr Explanation kExplanations[] = {
     {"heavy_tail",
      "rare slow samples stretch the tail; trust the median, not the mean, and stop other programs"},
     {"multimodal", "the times fall into separate groups; pin the process (taskset), or let the clock settle"},
+    {"interrupted",
+     "more than 5 % of the time went to ticks and other programs and is not in the times; stop other "
+     "programs"},
     {"correlated", "neighbouring samples resemble each other, so they count for fewer; raise --budget"},
     {"low_n", "few samples, because one is long; raise --budget for a narrower interval"},
     {"too_few_samples", "too few samples for the interval asked for, so it spans them all; raise --budget"},

@@ -171,6 +171,17 @@ TEST_F(Deciding, AnElementWiseOpOnHostDataIsNeverForTheGpuAndSaysWhy) {
   EXPECT_GE(first["cpu"].size(), 10u);
 }
 
+TEST_F(Deciding, ACallThatDoesNotFitTheBudgetIsNotBegun) {
+  const Folder other, out;
+  std::filesystem::copy(*data_ / "machines", other / "machines");
+  const Outcome outcome =
+      fulcrum_in(other, {"breakeven", "lstm_sequence", "--shape", "T=4096,B=32,I=64,H=128", "--dim", "T",
+                         "--from", "4096", "--to", "16384", "--budget", "0.5", "--json", out / "b.json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  EXPECT_FALSE(std::filesystem::exists(other / "measured")) << outcome.output;
+  for (const Json& point : read(out / "b.json")["breakevens"][0]["cpu"]) EXPECT_FALSE(point["measured"]);
+}
+
 TEST_F(Deciding, ABatchKeepsItsLatencyAndABadOneIsRefused) {
   const Folder out;
   const Outcome outcome = run({"batch", "lstm_cell", "--shape", "B=1,I=16,H=16", "--to", "8", "--latency",

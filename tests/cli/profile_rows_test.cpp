@@ -269,7 +269,13 @@ TEST(ProfileSubject, CodeThatRunsInParallelMayBeOffloaded) {
     }
     return PlanVerdict::already_right;
   };
+  // How many iterations the loop has decides whether a port of it alone fills the card.
+  EXPECT_EQ(verdict_of(), PlanVerdict::offload_next);
+  profile.loops = {
+      {.function = "stencil._omp_fn.0", .module = "program", .entries = 1, .seconds = 9, .iterations = 4e6}};
   EXPECT_EQ(verdict_of(), PlanVerdict::offload_now);
+  profile.loops[0].iterations = 40;
+  EXPECT_EQ(verdict_of(), PlanVerdict::offload_next);
   profile.origin = "perf script";  // says nothing about waiting and sizes
   EXPECT_EQ(verdict_of(), PlanVerdict::measure_first);
 }

@@ -77,6 +77,14 @@ TEST(TensorUnused, AnFp32ProductByNameGainsWhatThePeaksSay) {
   EXPECT_EQ(only("tensor_unused", *scene).severity, Severity::info);
 }
 
+TEST(TensorUnused, ProductsThatAreLittleOfTheTimeAreNotWorthAnotherPrecision) {
+  TraceBuilder t;
+  t.launch("ampere_sgemm_128x64_nn", 132 * 16, 256, 80'000).launch("other(float*)", 132 * 16, 256, 1'000'000);
+  const Handle scene = plain(t.trace());
+  scene->roofs = {.from = "measured here", .fp32_flops = 50e12, .tf32_flops = 400e12};
+  EXPECT_TRUE(silent("tensor_unused", *scene));
+}
+
 TEST(TensorUnused, TensorKernelsOtherKernelsAndOldGpusAreSilent) {
   EXPECT_TRUE(silent("tensor_unused", *sampled({}, "sm90_xmma_gemm_bf16bf16_bf16f32_tn_n")));
   EXPECT_TRUE(silent("tensor_unused", *sampled({.tensor = 0.5}, "my_matmul(float*)")));
@@ -181,12 +189,54 @@ TEST(Fp64Mix, DoublesAmongFloats) {
   EXPECT_TRUE(silent("fp64_mix", *from_ncu(metrics(1000, 0))));  // meant so
 }
 
+TEST(NonfusedFp, PairsThatCouldBeOneInstruction) {
+  const auto metrics = [](double add, double multiply, double fused) {
+    return std::map<std::string, double>{{"smsp__sass_thread_inst_executed_op_fadd_pred_on.sum", add},
+                                         {"smsp__sass_thread_inst_executed_op_fmul_pred_on.sum", multiply},
+                                         {"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", fused},
+                                         {"sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active", 80}};
+  };
+  EXPECT_NEAR(only("nonfused_fp", *from_ncu(metrics(300, 300, 400))).saved_high, 0.5 * 0.6 * 0.8, 1e-6);
+  EXPECT_TRUE(silent("nonfused_fp", *from_ncu(metrics(900, 20, 80))));  // nothing to fuse them with
+  EXPECT_TRUE(silent("nonfused_fp", *from_ncu(metrics(40, 40, 920))));
+}
+
+TEST(Imbalance, SmsThatWaitForTheLongestOne) {
+  const auto metrics = [](double average, double most, double elapsed) {
+    return std::map<std::string, double>{{"sm__cycles_active.avg", average},
+                                         {"sm__cycles_active.max", most},
+                                         {"sm__cycles_elapsed.max", elapsed}};
+  };
+  const Finding finding = only("imbalance", *from_ncu(metrics(400, 800, 1000)));
+  EXPECT_NEAR(finding.saved_high, 0.5 * 0.8, 1e-6);
+  EXPECT_NE(finding.claim.find("2.00 times"), std::string::npos) << finding.claim;
+  EXPECT_TRUE(silent("imbalance", *from_ncu(metrics(970, 1000, 1000))));
+  const Handle loops = from_ncu(metrics(400, 800, 1000));
+  loops->timeline.kernels.front().persistent = true;
+  EXPECT_TRUE(silent("imbalance", *loops));
+}
+
+TEST(Aperture, BytesOverTheLinkAreBoundedByItsRate) {
+  const auto metrics = [](double host, double own) {
+    return std::map<std::string, double>{{"lts__t_sectors_srcunit_tex_aperture_sysmem.sum", host},
+                                         {"lts__t_sectors_srcunit_tex_aperture_device.sum", own}};
+  };
+  const Handle scene = from_ncu(metrics(1e6, 1e6));  // 32 MB in a kernel of 1 ms
+  scene->roofs.pinned_bytes_per_second = 64e9;
+  const Finding finding = only("aperture", *scene);
+  EXPECT_NEAR(finding.saved_high, 0.5, 1e-3);
+  EXPECT_NE(finding.claim.find("over the link"), std::string::npos) << finding.claim;
+  const Handle little = from_ncu(metrics(1e5, 1e7));
+  little->roofs.pinned_bytes_per_second = 64e9;
+  EXPECT_TRUE(silent("aperture", *little));
+}
+
 TEST(CounterRules, AreNotCheckedWithoutCountersAndSayWhy) {
   TraceBuilder t;
   t.launch("work(float*)", 132 * 16, 256, 1'000'000);
   const Handle scene = plain(t.trace());
   for (const char* rule : {"sol", "roofline", "occupancy_gap", "uncoalesced", "bank_conflict", "divergence",
-                           "issue_slots", "warp_stall", "fp64_mix"}) {
+                           "issue_slots", "warp_stall", "fp64_mix", "nonfused_fp", "imbalance", "aperture"}) {
     EXPECT_TRUE(is_not_checked(rule, *scene)) << rule;
   }
   EXPECT_TRUE(is_not_checked("sol", *from_ncu({{"lts__t_sectors.sum", 5}})));  // counters, but not those

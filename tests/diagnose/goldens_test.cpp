@@ -143,6 +143,23 @@ const std::map<std::string_view, Golden>& goldens() {
          return ncu({{"smsp__sass_thread_inst_executed_op_dfma_pred_on.sum", 5},
                      {"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", 5}});
        }},
+      {"nonfused_fp",
+       [] {
+         return ncu({{"smsp__sass_thread_inst_executed_op_fadd_pred_on.sum", 4},
+                     {"smsp__sass_thread_inst_executed_op_fmul_pred_on.sum", 4},
+                     {"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", 2}});
+       }},
+      {"imbalance",
+       [] {
+         return ncu({{"sm__cycles_active.avg", 500},
+                     {"sm__cycles_active.max", 1000},
+                     {"sm__cycles_elapsed.max", 1000}});
+       }},
+      {"aperture",
+       [] {
+         return ncu({{"lts__t_sectors_srcunit_tex_aperture_sysmem.sum", 1e9},
+                     {"lts__t_sectors_srcunit_tex_aperture_device.sum", 1e3}});
+       }},
       {"launch_bound", [] { return real(launch_bound()); }},
       {"idle_gaps",
        [] {

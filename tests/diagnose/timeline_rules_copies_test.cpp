@@ -215,15 +215,15 @@ TEST(RedundantCopy, IsNotCheckedWithoutAddresses) {
 TEST(RedundantCopy, IsSilentOnCleanTraces) { expect_silent_on_clean("redundant_copy"); }
 
 // Upload, kernel, download, on one stream or on several.
-GpuTrace chunks(int streams, std::int64_t kernel_ns, bool download = true) {
+GpuTrace chunks(int streams, std::int64_t kernel_ns, bool download = true, bool async = true) {
   TraceBuilder t;
   t.alloc(1 << 20);
   std::vector<std::uint32_t> lanes;
   for (int i = 0; i < streams; ++i) lanes.push_back(t.stream().current_stream());
   for (int i = 0; i < 200; ++i) {
-    t.on_stream(lanes[std::size_t(i) % lanes.size()]).copy_h2d(8 * kMegabyte);
+    t.on_stream(lanes[std::size_t(i) % lanes.size()]).copy_h2d(8 * kMegabyte, MemoryKind::pinned, async);
     t.launch("transform(float*)", kFullGrid, 256, kernel_ns);
-    if (download) t.copy_d2h(8 * kMegabyte);
+    if (download) t.copy_d2h(8 * kMegabyte, MemoryKind::pinned, async);
   }
   t.device_sync();
   return t.trace();
@@ -248,6 +248,12 @@ TEST(NoOverlap, KeepsSilentWhereCopiesAreShort) {
 
 TEST(NoOverlap, KeepsSilentAboutUploadsAlone) {
   EXPECT_TRUE(Traced(chunks(1, 350'000, false)).findings("no_overlap").empty());
+}
+
+TEST(NoOverlap, OfCopiesThatTheHostWaitsForIsSaidWhereKernelsAreWorthIt) {
+  EXPECT_EQ(Traced(chunks(1, 150'000, true, false)).findings("no_overlap").size(), 1u);
+  EXPECT_TRUE(Traced(chunks(1, 40'000, true, false)).findings("no_overlap").empty());
+  EXPECT_EQ(Traced(chunks(1, 40'000, true, true)).findings("no_overlap").size(), 1u);
 }
 
 TEST(NoOverlap, IsSilentOnCleanTraces) { expect_silent_on_clean("no_overlap"); }

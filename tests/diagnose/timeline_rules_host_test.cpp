@@ -34,6 +34,13 @@ TEST(SyncStall, KeepsSilentAboutOneWaitAStepThatCostsLittle) {
     t.device_sync();  // 6.5 us of 1015
   }
   EXPECT_TRUE(Traced(t.trace()).findings("sync_stall").empty());
+  TraceBuilder one;
+  for (int i = 0; i < 100; ++i) one.launch("step(float*)", kFilling, 256, 200'000).device_sync();  // 3 %
+  EXPECT_TRUE(Traced(one.trace()).findings("sync_stall").empty());
+  TraceBuilder read;
+  for (int i = 0; i < 100; ++i)
+    read.launch("step(float*)", kFilling, 256, 150'000).copy_d2h(4).stream_sync();  // below a tenth
+  EXPECT_TRUE(Traced(read.trace()).findings("sync_stall").empty());
 }
 
 // A framework takes 12 us for each launch, and 90 us from a result that it read to its next one; its kernels take longer

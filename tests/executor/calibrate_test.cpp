@@ -74,12 +74,11 @@ class CalibrateTest : public ::testing::Test {
     const Mask all = default_mask(add.op(), add.candidates());
     for (const char* shape : {"n=1000", "n=1000000", "n=30000000"}) {
       const Args args = args_of(add.op(), shape);
-      const Work work = add.op().work(args);
       for (const Case host : {Case::pageable, Case::pinned}) {
-        const Choice choice = add.choose(args, traffic_of(add.op(), work, host), all, tracker);
+        const Choice choice = add.choose(args, traffic_of(add.op(), args, host), all, tracker);
         EXPECT_EQ(add.candidates()[choice.candidate].place, Place::host) << shape;
       }
-      const Choice resident = add.choose(args, traffic_of(add.op(), work, Case::resident), all, tracker);
+      const Choice resident = add.choose(args, traffic_of(add.op(), args, Case::resident), all, tracker);
       EXPECT_EQ(add.candidates()[resident.candidate].place, Place::device) << shape;
     }
   }

@@ -57,6 +57,12 @@ TEST(Windows, SpanFromTheFastestToTheLowerQuartile) {
   EXPECT_TRUE(std::isnan(best_cost({}).value));
 }
 
+TEST(Windows, AtMostFourOfManyAreFasterThanTheCeiling) {
+  std::vector<double> costs;
+  for (int i = 1000; i > 0; --i) costs.push_back(i);
+  EXPECT_EQ(best_cost(costs).value, 5);
+}
+
 TEST(Windows, TurnTheIntervalAroundForRates) {
   const Quantity rate = best_rate({5, 3, 1, 2, 4, 9, 8, 7, 6});
   EXPECT_DOUBLE_EQ(rate.value, 1.0 / 2);
@@ -130,6 +136,21 @@ TEST(Windows, AreCountedByTheirTurns) {
   const std::size_t first = fake.probe.costs.size();
   take_windows(fake.probe, fake.clock, 0.2);
   EXPECT_EQ(fake.probe.turns, (std::vector<std::size_t>{0, first}));
+}
+
+TEST(Windows, DoNotCountWhatATurnBeginsWith) {
+  FakeMachine fake;
+  take_windows(fake.probe, fake.clock, 0.1);
+  const std::size_t first = fake.probe.costs.size();
+  const auto run = fake.probe.run;
+  int windows = 0;
+  fake.probe.run = [&](std::int64_t repeats) {
+    run(repeats);
+    if (++windows == 1) fake.now -= static_cast<double>(repeats) * 4e-7;  // its writes stay in a cache
+  };
+  take_windows(fake.probe, fake.clock, 0.2);
+  ASSERT_GT(fake.probe.costs.size(), first);
+  for (const double cost : fake.probe.costs) EXPECT_NEAR(cost, 1e-7, 1e-12);
 }
 
 TEST(Windows, GrowWhenTheNeighbourLeaves) {

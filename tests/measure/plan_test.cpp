@@ -27,6 +27,30 @@ TEST(Plan, ABatchLastsTheMinimumAndAThousandClockSteps) {
   EXPECT_EQ(calls_per_sample(1e-6, coarse, 1e-3), 10000);
 }
 
+TEST(Plan, ABatchIsTimedInTenSlicesWhereTheClockIsFineEnough) {
+  const Slices fine = slices_of_batch(1000, 1e-6, kClock);
+  EXPECT_EQ(fine.slices, 10);
+  EXPECT_EQ(fine.calls, 100);
+  const Slices uneven = slices_of_batch(63, 16e-6, kClock);
+  EXPECT_GE(uneven.all_calls(), 63);
+  EXPECT_LE(uneven.all_calls(), 70);
+  const Clock coarse{.now = nullptr, .resolution_seconds = 2e-7, .read_seconds = kRead};
+  EXPECT_EQ(slices_of_batch(1000, 1e-6, coarse).slices, 5);
+  const Clock coarser{.now = nullptr, .resolution_seconds = 5e-7, .read_seconds = kRead};
+  EXPECT_EQ(slices_of_batch(1000, 1e-6, coarser).slices, 1);
+  EXPECT_EQ(slices_of_batch(1000, 1e-6, coarser).calls, 1000);
+  EXPECT_EQ(slices_of_batch(1, 1e-3, kClock).all_calls(), 1);
+}
+
+TEST(Plan, AnInterruptedSliceCountsAsATenthLongerThanTheOneInTheMiddle) {
+  const double quiet[] = {1, 1.05, 0.95, 1, 1};
+  EXPECT_NEAR(bounded_seconds(quiet), 5, 1e-12);
+  const double disturbed[] = {1, 7, 1, 1, 1};
+  EXPECT_NEAR(bounded_seconds(disturbed), 5.1, 1e-12);
+  const double alone[] = {3};
+  EXPECT_NEAR(bounded_seconds(alone), 3, 1e-12);
+}
+
 TEST(Plan, TheCostOfASampleDecidesHowManyAreNeeded) {
   EXPECT_EQ(plan_samples(0.025, 1e9, 0).n_min, 100);
   EXPECT_EQ(plan_samples(0.026, 1e9, 0).n_min, 30);

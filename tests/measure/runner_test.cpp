@@ -165,10 +165,35 @@ TEST(Runner, ShortCallsAreBatchedAndSaySo) {
   const auto timing = time(fake.subject("short"), Config{.clock = clock.clock()});
   ASSERT_TRUE(timing.ok());
   EXPECT_NEAR(static_cast<double>(timing->calls_per_sample), 1000, 10);
-  EXPECT_EQ(fake.counts->back(), timing->calls_per_sample);
+  EXPECT_EQ(10 * fake.counts->back(), timing->calls_per_sample) << "in ten slices";
   EXPECT_TRUE(timing_has(*timing, "batch_percentiles"));
   EXPECT_NEAR(timing->seconds.median, 1e-6, 1e-9) << "per call";
   EXPECT_NEAR(timing->raw.back().seconds, 1e-3, 1e-5) << "whole batch";
+}
+
+TEST(Runner, WhatInterruptsASliceOfABatchHardlyCountsAndIsTold) {
+  FakeClock clock(20e-9, 25e-9);
+  int slice = 0;
+  const Subject subject{.name = "interrupted", .run = [&](std::int64_t count) -> Status {
+                          clock.advance(static_cast<double>(count) * 1e-6);
+                          if (++slice % 5 == 0)
+                            clock.advance(1e-3);  // somebody else's turn, in two slices of ten
+                          return {};
+                        }};
+  const auto timing = time(subject, Config{.clock = clock.clock()});
+  ASSERT_TRUE(timing.ok());
+  EXPECT_NEAR(timing->seconds.median, 1.02e-6, 1e-8) << "a tenth longer for each of the two";
+  EXPECT_TRUE(timing_has(*timing, "interrupted"));
+  EXPECT_EQ(timing->raw.back().tags & 16, 16);
+}
+
+TEST(Runner, ABatchForADeviceIsNotCutIntoSlices) {
+  FakeClock clock(20e-9, 25e-9);
+  const FakeSubject fake{.clock = &clock, .call_seconds = 1e-6, .noise = 0.001};
+  const auto timing =
+      time(fake.subject("queued"), Config{.regime = Regime::resident, .clock = clock.clock()});
+  ASSERT_TRUE(timing.ok());
+  EXPECT_EQ(fake.counts->back(), timing->calls_per_sample);
 }
 
 TEST(Runner, LongCallsAreTimedOneByOneForTheirPercentiles) {

@@ -110,14 +110,67 @@ TEST(GpuCost, EveryPathNamesItsTermsAndTheyAddUp) {
   }
 }
 
-TEST(GpuCost, TheFastestPathIsTheAnswerAndTheLosersStay) {
+TEST(GpuCost, TheBackendsOwnChoiceIsTheAnswerAndAllPathsStandBesideIt) {
   const Prediction p = reference().gpu(call("vec_add", "n=10000000"), {});
-  EXPECT_EQ(p.way, "duplex");
-  ASSERT_EQ(p.losers.size(), paths_of(Regime::roundtrip).size() - 1);
+  EXPECT_EQ(p.way, "auto: duplex");
+  ASSERT_EQ(p.losers.size(), paths_of(Regime::roundtrip).size());
   for (const auto& loser : p.losers) EXPECT_GE(loser.seconds, p.seconds) << loser.way;
   EXPECT_EQ(p.losers.back().way, "pageable");
   EXPECT_EQ(p.bound, "link");
-  EXPECT_EQ(reference().gpu(call("vec_add", "n=1000"), {}).way, "latency");
+  EXPECT_EQ(reference().gpu(call("vec_add", "n=1000"), {}).way, "auto: latency");
+}
+
+TEST(GpuCost, WhereSinglePathsAloneWereMeasuredTheyAreCandidates) {
+  const Machine h200 = profile("share/machines/h200.json");
+  const std::vector<Measurement> rows{measurement("vec_add", "n=1000", 1e-6, Regime::roundtrip, "copy"),
+                                      measurement("vec_add", "n=4000", 1e-6, Regime::roundtrip, "copy")};
+  const Model model({}, {}, h200, Calibration(h200, rows));
+  EXPECT_TRUE(model.gpu(call("vec_add", "n=2000"), {}).way.starts_with("copy"));
+  const Model bare({}, {}, h200, {});
+  EXPECT_EQ(bare.gpu(call("vec_add", "n=2000"), {}).way, "auto: latency");
+}
+
+TEST(Pieces, ShareWhatDoesNotGrowWithTheDimThatIsCut) {
+  const Call product = call("matmul", "M=512,N=256,K=128");
+  EXPECT_TRUE(product.sliceable);
+  EXPECT_FALSE(product.shares_nothing);
+  EXPECT_EQ(product.whole_bytes, 4 * 256 * 128);
+  EXPECT_EQ(product.whole_operands, 1);
+  const Call row = call("softmax", "rows=1,n=4096");  // one row is one piece, and shares nothing
+  EXPECT_FALSE(row.sliceable);
+  EXPECT_TRUE(row.shares_nothing);
+  const Call rows = call("softmax", "rows=64,n=4096");
+  EXPECT_TRUE(rows.sliceable);
+  EXPECT_EQ(rows.whole_bytes, 0);
+  const Call windows = call("pixel_entropy", "h=64,w=64,W=9");
+  EXPECT_FALSE(windows.sliceable);
+  EXPECT_FALSE(windows.shares_nothing);
+}
+
+TEST(GpuCost, KernelsWorkOnTheHostsMemoryOnlyWhereBytesCrossOnceOrAreFew) {
+  // 3 MB of a product: the backend copies them, however fast the link looks.
+  EXPECT_EQ(reference().gpu(call("matmul", "M=512,N=512,K=512"), {}).way, "auto: copy");
+  EXPECT_EQ(reference().gpu(call("matmul", "M=32,N=32,K=32"), {}).way, "auto: latency");
+  EXPECT_EQ(reference().gpu(call("softmax", "rows=1,n=65536"), {}).way, "auto: latency");
+  EXPECT_EQ(reference().gpu(call("pixel_entropy", "h=200,w=64,W=9"), {}).way, "auto: copy");
+}
+
+TEST(GpuCost, AKernelThatComesBackToItsOperandsWaitsForTheLink) {
+  const Prediction once = reference().gpu(call("softmax", "rows=1,n=4096"), {.path = "latency"});
+  EXPECT_EQ(term(once, "waits over the link"), nullptr);
+  const Prediction again = reference().gpu(call("pixel_entropy", "h=8,w=64,W=9"), {.path = "latency"});
+  ASSERT_NE(term(again, "waits over the link"), nullptr);
+  EXPECT_GT(term(again, "waits over the link")->seconds, 0);
+  EXPECT_NEAR(counted(again), again.seconds, 1e-9 * again.seconds);
+}
+
+TEST(GpuCost, WhatEveryPieceNeedsIsThereBeforeTheFirst) {
+  const Call c = call("matmul", "M=4096,N=4096,K=4096");
+  const Prediction p = reference().gpu(c, {.path = "duplex"});
+  ASSERT_NE(term(p, "shared in"), nullptr);
+  EXPECT_NEAR(term(p, "shared in")->seconds, c.whole_bytes / 55.4e9, 0.01 * c.whole_bytes / 55.4e9);
+  EXPECT_NEAR(counted(p), p.seconds, 1e-9 * p.seconds);
+  EXPECT_EQ(term(reference().gpu(call("relu", "n=10000000"), {.path = "duplex"}), "shared in"), nullptr);
 }
 
 TEST(GpuCost, SerialCopiesPayBothDirectionsAndOverlapPaysTheLonger) {

@@ -27,6 +27,7 @@ Machine host() {
 GpuCeilings gpu() {
   GpuCeilings g;
   g.flops["fp32"] = exactly(5e13);
+  g.max_sm_hz = 2e9;
   g.rates["hbm_copy"] = exactly(4e12);
   g.link["pinned_h2d"] = {{1 << 20, exactly(2e-5)}, {1 << 30, exactly(2e-2)}};
   g.link["pinned_d2h"] = {{1 << 20, exactly(2e-5)}, {1 << 30, exactly(2e-2)}};
@@ -38,6 +39,8 @@ UnknownCode code(double flops_per_byte) {
   c.seconds = c.low = c.high = 1;
   c.flops_per_byte = flops_per_byte;
   c.access = "streaming";
+  c.iterations = 1 << 20;
+  c.loads_per_turn = 2;
   return c;
 }
 
@@ -166,6 +169,8 @@ PlanRow offload_row(const UnknownCode& c, const char* parallel) {
   input.items[0].best_cpu = bounds.cpu;
   input.items[0].best_gpu = bounds.gpu;
   input.items[0].facts.parallel = parallel;
+  input.items[0].facts.iterations = c.iterations;
+  input.items[0].facts.narrow_seconds = bounds.narrow_seconds;
   for (const PlanRow& row : plan(Model(host(), {}, device, {}), input).rows) {
     if (row.action == "offload") return row;
   }
@@ -193,6 +198,53 @@ TEST(UnknownCode, ThatRunsInParallelTodayIsDecidedByItsBounds) {
   EXPECT_NE(stays.why.find("all cores with SIMD"), std::string::npos) << stays.why;
   moved.written_share = 0;
   EXPECT_EQ(offload_row(moved, "a parallel loop").verdict, PlanVerdict::offload_now);
+}
+
+TEST(UnknownCode, WithFewIterationsIsNothingToOffloadNow) {
+  // 1,000 threads with two loads of four bytes in flight each, 0.5 us a load: 16 GB/s, and the longest takes twice as
+  // long as the mean. All cores do it at 30.
+  UnknownCode few = code(0.1);
+  few.iterations = 1000;
+  const GpuCeilings g = gpu();
+  EXPECT_NEAR(bounds_of(few, host(), &g).narrow_seconds, 2 * 10.0 / 16, 1e-9);
+  const PlanRow row = offload_row(few, "a parallel loop");
+  EXPECT_EQ(row.verdict, PlanVerdict::offload_next);
+  EXPECT_NE(row.why.find("1000 iterations do not fill the card"), std::string::npos) << row.why;
+  few.iterations = 10000;
+  EXPECT_EQ(offload_row(few, "a parallel loop").verdict, PlanVerdict::offload_now);
+  few.iterations = 0;
+  const PlanRow unseen = offload_row(few, "a parallel loop");
+  EXPECT_EQ(unseen.verdict, PlanVerdict::offload_next);
+  EXPECT_NE(unseen.why.find("was not seen"), std::string::npos) << unseen.why;
+}
+
+TEST(UnknownCode, ThatIsCachedOnTheCardOrComputesWaitsForLess) {
+  GpuCeilings g = gpu();
+  g.l2_bytes = 1 << 26;
+  UnknownCode few = code(0.1);
+  few.iterations = 1000;
+  const double far = bounds_of(few, host(), &g).narrow_seconds;
+  few.touched_bytes = 1 << 20;
+  EXPECT_LT(bounds_of(few, host(), &g).narrow_seconds, far / 3);
+  // 1,000 threads with a multiplication and an addition in four cycles of 2 GHz, against 4 GFLOP/s of one scalar thread.
+  UnknownCode computes = code(0);
+  computes.flops_per_byte = 1;
+  computes.moves_bytes = false;
+  computes.iterations = 1000;
+  EXPECT_NEAR(bounds_of(computes, host(), &g).narrow_seconds, 2 * 4.0 / 1000, 1e-9);
+}
+
+TEST(UnknownCode, PaysALaunchForEachEntryOfItsLoop) {
+  GpuCeilings g = gpu();
+  g.latencies["launch_sync"] = exactly(1e-5);
+  g.latencies["launch"] = exactly(4e-6);
+  UnknownCode c = code(0.1);
+  const Bounds once = bounds_of(c, host(), &g);
+  c.entries = 1e5;
+  const Bounds often = bounds_of(c, host(), &g);
+  EXPECT_NEAR(often.gpu.seconds - once.gpu.seconds, 1.0, 1e-9);
+  EXPECT_NEAR(often.gpu.low - once.gpu.low, 0.4, 1e-9);
+  EXPECT_NEAR(often.narrow_seconds - once.narrow_seconds, 1.0, 1e-9);
 }
 
 TEST(UnknownCode, WhoseTransfersAloneTakeLongerStaysWhateverItIs) {

@@ -159,6 +159,8 @@ TEST_F(Cupti, needs_no_more_passes_than_it_did_for_the_metrics_of_the_rules) {
       {1, 1, 1, 1, {"sm__inst_executed_pipe_tensor.sum"}},
       {1, 1, 1, 1, {"smsp__thread_inst_executed_per_inst_executed.ratio"}},
       {1, 1, 1, 1, {"sm__cycles_active.avg", "sm__cycles_active.max", "sm__cycles_active.min"}},
+      {1, 1, 1, 1, {"sm__cycles_active.avg", "sm__cycles_active.max", "sm__cycles_elapsed.max"}},
+      {1, 1, 1, 1, {"sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active"}},
       {2, 2, 2, 2, {"lts__t_sector_hit_rate.pct"}},
       {1, 1, 1, 1, {"l1tex__t_sector_hit_rate.pct"}},
       {1,
@@ -178,6 +180,17 @@ TEST_F(Cupti, needs_no_more_passes_than_it_did_for_the_metrics_of_the_rules) {
     EXPECT_LE(passes("AD102", CUPTI_PROFILER_TYPE_RANGE_PROFILER, row.names), row.ad102) << row.names[0];
     EXPECT_LE(passes("GB100", CUPTI_PROFILER_TYPE_RANGE_PROFILER, row.names), row.gb100) << row.names[0];
   }
+}
+
+/// Blackwell counts no sectors by where memory lives: there the rule is `not checked`.
+TEST_F(Cupti, knows_sectors_by_aperture_before_blackwell) {
+  const std::vector<std::string> names = {"lts__t_sectors_srcunit_tex_aperture_sysmem.sum",
+                                          "lts__t_sectors_srcunit_tex_aperture_peer.sum",
+                                          "lts__t_sectors_srcunit_tex_aperture_device.sum"};
+  for (const char* chip : {"GH100", "GA100", "AD102"})
+    EXPECT_LE(passes(chip, CUPTI_PROFILER_TYPE_RANGE_PROFILER, names), 2U) << chip;
+  PmMetrics metrics(cupti_);
+  EXPECT_NE(metrics.open("GB100", CUPTI_PROFILER_TYPE_RANGE_PROFILER, names), "");
 }
 
 #else

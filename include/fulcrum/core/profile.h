@@ -75,11 +75,20 @@ struct CpuProfile {
   };
   std::vector<Call> calls;
 
+  /// Parallel regions of OpenMP that a preloaded library saw begin.
+  struct Loop {
+    std::string function, module;     // the code that every thread runs
+    double entries = 0, seconds = 0;  // seconds: from begin to end, all entries together
+    double iterations = 0;  // of the loop where most samples were, in its longest entry; 0: not known
+  };
+  std::vector<Loop> loops;
+
   /// What the machine code around the samples of one function does.
   struct Mix {
     std::string function, module;
     double samples = 0;
     double flops = 0, load_bytes = 0, store_bytes = 0;  // per instruction, weighted by samples
+    double loads_per_turn = 0;          // data loads of the innermost loop, weighted by samples
     std::map<int, double> vector_bits;  // share of floating-point work by width: 32, 128, 256, 512
     std::string access;                 // "streaming", "strided", "gather", "none"
     std::vector<std::string> against;   // evidence against parallelism: "locks", "allocation", "recursion"

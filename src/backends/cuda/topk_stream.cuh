@@ -96,6 +96,25 @@ __device__ __forceinline__ void merge_shared(Key* shared, int lists, int list_st
   __syncthreads();
 }
 
+/// As merge_ranks(), with a few ranks under way at once: most lists are done within them.
+__device__ inline void merge_first_ranks(WarpList& into, const Key* ranks, std::int64_t lists,
+                                         std::int64_t first, std::int64_t step, int k, int lane) {
+  constexpr int kRanks = 4;
+  for (std::int64_t base = first * 32; base < lists; base += step * 32) {
+    const std::int64_t list = base + lane;
+    bool enters = true;
+    for (int rank = 0; rank < k && enters; rank += kRanks) {
+      Key keys[kRanks];
+#pragma unroll
+      for (int i = 0; i < kRanks; ++i) {
+        keys[i] = list < lists && rank + i < k ? __ldcg(ranks + (rank + i) * lists + list) : 0;
+      }
+#pragma unroll
+      for (int i = 0; i < kRanks; ++i) enters = enters && into.offer(keys[i], k, lane);
+    }
+  }
+}
+
 /// The lists of a group of queries, which all warps have left in `shared`, over all warps and CTAs to the results.
 template <int kQueries>
 __device__ __forceinline__ void finish_group(const Stream& s, Key* shared, std::int64_t group,
@@ -103,10 +122,9 @@ __device__ __forceinline__ void finish_group(const Stream& s, Key* shared, std::
                                              int warps) {
   const int k = s.search.k;
   Key* ranks = s.lists + group * kQueries * k * s.chunks;
-  __syncthreads();
+  merge_shared(shared, warps, kQueries, kQueries, 1, lane, warp, warps);
   for (int j = warp; j < kQueries; j += warps) {
-    WarpList best;
-    for (int i = 0; i < warps; ++i) best.merge_sorted(shared[(i * kQueries + j) * 32 + lane], k, lane);
+    const WarpList best{shared[j * 32 + lane]};
     if (s.chunks > 1) {
       store_ranks(best.mine, k, lane, ranks + j * k * s.chunks, s.chunks, chunk);
     } else {
@@ -120,12 +138,12 @@ __device__ __forceinline__ void finish_group(const Stream& s, Key* shared, std::
     const int j = first + warp / sharing, part = warp % sharing;
     const bool has_query = j < kQueries && warp / sharing < warps / sharing;
     WarpList best;
-    if (has_query) merge_ranks(best, ranks + j * k * s.chunks, s.chunks, part, sharing, k, lane);
+    if (has_query) merge_first_ranks(best, ranks + j * k * s.chunks, s.chunks, part, sharing, k, lane);
     shared[warp * 32 + lane] = lane < k ? best.mine : 0;
-    __syncthreads();
+    merge_shared(shared, sharing, 1, warps / sharing, sharing, lane, warp, warps);
     if (has_query && part == 0) {
-      for (int i = 1; i < sharing; ++i) best.merge_sorted(shared[(warp + i) * 32 + lane], k, lane);
-      write_lane(best.mine, k, lane, s.search.ids + (query + j) * k, s.search.scores + (query + j) * k);
+      write_lane(shared[warp * 32 + lane], k, lane, s.search.ids + (query + j) * k,
+                 s.search.scores + (query + j) * k);
     }
     __syncthreads();
   }

@@ -55,7 +55,8 @@ std::string_view text_for(Warning warning, std::string_view op) {
 }
 
 std::string tags_text(std::uint8_t tags) {
-  constexpr std::string_view kTags[] = {"context switch", "migration", "page fault", "stolen time"};
+  constexpr std::string_view kTags[] = {"context switch", "migration", "page fault", "stolen time",
+                                        "interruptions"};
   std::string text;
   for (std::size_t bit = 0; bit < std::size(kTags); ++bit) {
     if ((tags >> bit & 1u) != 0) text += fmt::format("{}{}", text.empty() ? "" : " and ", kTags[bit]);

@@ -65,18 +65,44 @@ Result<Asked> asked_of(const std::string& name, const Options& options) {
   return asked;
 }
 
-/// The seconds given to one op: half for the coarse curve, the rest for the boundary.
+/// Making and filling operands, and building what a call needs beside them, an index for example.
+constexpr double kFilledPerSecond = 0.5e9, kPreparedPerSecond = 1e6;
+/// Flops of the reference, of which no more are spent on one check, but by ops whose last output rests on all before.
+constexpr double kCheckedPerSecond = 1e9, kMostChecked = 1e9;
+
+/// One call on one thread with its check, by the model.
+double seconds_of_call(const model::Model& model, const Want& want) {
+  const auto call = model::call_of(want.op->name, want.shape);
+  const auto args = ops::resolve(*want.op, want.shape);
+  if (!call.ok() || !args.ok()) return 0;
+  const double each = want.op->reference_cost ? want.op->reference_cost(*args) : 1;
+  const double checked =
+      call->category == "recurrent" ? 2 * call->work.flops : std::min(kMostChecked, each * call->outputs);
+  const Prediction one = model.cpu(*call, 1);
+  return (one.valid() ? one.seconds : 0) + checked / kCheckedPerSecond;
+}
+
+double seconds_to_prepare(const Want& want) {
+  const auto call = model::call_of(want.op->name, want.shape);
+  const double rate = want.op->needs_prepared ? kPreparedPerSecond : kFilledPerSecond;
+  return call.ok() ? call->working_set() / rate : 0;
+}
+
+/// The seconds given to one op: half for the coarse curve, the rest for the boundaries.
 class Budget {
  public:
   explicit Budget(double seconds) : seconds_(seconds) {}
-  Stock::Settings settings(double share) const {
-    return {.case_seconds = std::clamp(seconds_ / 150, 0.1, 0.4),
+  /// Until this share of it is spent; the model tells which calls are too long for what is left.
+  Stock::Settings settings(double share, const model::Model& model) const {
+    return {.case_seconds = std::clamp(seconds_ / 150, 0.05, 0.4),
             .total_seconds = std::max(0.0, share * seconds_ - spent()),
-            .precision = 0.02};
+            .precision = 0.02,
+            .call_seconds = [&model](const Want& want) { return seconds_of_call(model, want); },
+            .prepare_seconds = seconds_to_prepare};
   }
   /// A call that takes longer is not worth measuring here.
   double call_seconds() const { return std::clamp(seconds_ / 100, 0.02, 0.5); }
-  bool over() const { return spent() > seconds_; }
+  bool over(double share) const { return spent() > share * seconds_; }
 
  private:
   double spent() const {
@@ -117,6 +143,12 @@ double reach(const model::Model& model, const model::Sizes& sizes, double second
 /// Larger operands take longer to make than to measure.
 constexpr double kMeasuredBytes = 1e9, kPreparedBytes = 4e6;
 
+std::optional<Want> want_at(const Asked& asked, double n) {
+  const auto shape = ops::complete(*asked.op, model::shape_at(asked.sizes, n));
+  if (!shape.ok() || !ops::resolve(*asked.op, *shape).ok()) return std::nullopt;
+  return Want{asked.op, *shape};
+}
+
 /// Around where the model sees the boundary, then over the whole range: a budget that ends early has seen the boundary.
 Result<std::vector<double>> first_sizes(const Asked& asked, const model::Model& model, double to) {
   std::vector<double> order;
@@ -134,38 +166,44 @@ Result<std::vector<double>> first_sizes(const Asked& asked, const model::Model& 
   return order;
 }
 
-/// The curve in broad steps, then towards the boundary that the curves so far show.
-Status sweep(const Asked& asked, Stock& stock, const Target& target, const Budget& budget) {
-  const auto want_at = [&asked](double n) -> std::optional<Want> {
-    const auto shape = ops::complete(*asked.op, model::shape_at(asked.sizes, n));
-    if (!shape.ok() || !ops::resolve(*asked.op, *shape).ok()) return std::nullopt;
-    return Want{asked.op, *shape};
-  };
+/// Towards the boundary that the curves so far show, while less than this share of the budget is spent.
+Status seek(const Asked& asked, const model::GpuUse& use, Stock& stock, const Target& target,
+            const Budget& budget, double share, double to) {
+  constexpr int kRefinements = 6;
+  for (int i = 0; i < kRefinements && !budget.over(share); ++i) {
+    FULCRUM_TRY(const model::Model model, model_of(stock, &target));
+    FULCRUM_TRY(const BreakEven now, model::breakeven(model, asked.sizes, use));
+    if (now.kind != BreakEven::Kind::at) break;
+    const auto next =
+        model::next_size(now.cpu, now.gpu,
+                         {.from = std::max(asked.sizes.from, std::exp2(std::floor(std::log2(now.n / 2)))),
+                          .to = std::min(to, std::exp2(std::ceil(std::log2(now.n * 2))))});
+    const auto want = next ? want_at(asked, *next) : std::nullopt;
+    if (!want) break;
+    const std::int64_t measured = stock.measured();
+    FULCRUM_CHECK(stock.ensure({&*want, 1}, budget.settings(share, model)));
+    if (stock.measured() == measured) break;
+  }
+  return {};
+}
+
+/// The curve in broad steps, then the boundaries of every regime; `first` and `last` are the shares of the budget
+/// between which those of this device are sought.
+Status sweep(const Asked& asked, Stock& stock, const Target& target, const Budget& budget, double first,
+             double last) {
   FULCRUM_TRY(const model::Model before, model_of(stock, &target));
   const double to = reach(before, asked.sizes, budget.call_seconds(),
                           asked.op->needs_prepared ? kPreparedBytes : kMeasuredBytes);
   FULCRUM_TRY(const std::vector<double> sizes, first_sizes(asked, before, to));
   std::vector<Want> wants;
   for (const double n : sizes) {
-    if (const auto want = want_at(n)) wants.push_back(*want);
+    if (const auto want = want_at(asked, n)) wants.push_back(*want);
   }
-  FULCRUM_CHECK(stock.ensure(wants, budget.settings(0.5)));
-  constexpr int kRefinements = 6;
+  FULCRUM_CHECK(stock.ensure(wants, budget.settings(first, before)));
+  const double each = (last - first) / static_cast<double>(asked.uses.size());
   for (const model::GpuUse& use : asked.uses) {
-    for (int i = 0; i < kRefinements && !budget.over(); ++i) {
-      FULCRUM_TRY(const model::Model model, model_of(stock, &target));
-      FULCRUM_TRY(const BreakEven now, model::breakeven(model, asked.sizes, use));
-      if (now.kind != BreakEven::Kind::at) break;
-      const auto next =
-          model::next_size(now.cpu, now.gpu,
-                           {.from = std::max(asked.sizes.from, std::exp2(std::floor(std::log2(now.n / 2)))),
-                            .to = std::min(to, std::exp2(std::ceil(std::log2(now.n * 2))))});
-      const auto want = next ? want_at(*next) : std::nullopt;
-      if (!want) break;
-      const std::int64_t measured = stock.measured();
-      FULCRUM_CHECK(stock.ensure({&*want, 1}, budget.settings(1)));
-      if (stock.measured() == measured) break;
-    }
+    first += each;
+    FULCRUM_CHECK(seek(asked, use, stock, target, budget, first, to));
   }
   return {};
 }
@@ -177,13 +215,16 @@ constexpr double kLongestCall = 60;
 Status decide(Asked asked, const std::vector<Target>& targets, const Options& options, Stock& stock,
               Context& context, Json& list) {
   const Budget budget(options.number("budget"));
+  const double each = 0.5 / static_cast<double>(targets.size());
+  double first = 0.5;
   for (const Target& target : targets) {
     if (!options.has("to")) {
       FULCRUM_TRY(const model::Model before, model_of(stock, &target));
       asked.sizes.to = std::max(2 * asked.sizes.from, reach(before, asked.sizes, kLongestCall,
                                                             std::numeric_limits<double>::infinity()));
     }
-    FULCRUM_CHECK(sweep(asked, stock, target, budget));
+    FULCRUM_CHECK(sweep(asked, stock, target, budget, first, first + each));
+    first += each;
     FULCRUM_TRY(const model::Model model, model_of(stock, &target));
     for (const model::GpuUse& use : asked.uses) {
       FULCRUM_TRY(const BreakEven theory, model::breakeven(model, asked.sizes, use));

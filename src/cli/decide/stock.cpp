@@ -159,20 +159,53 @@ Status Stock::measure(const Case& one, std::optional<ops::Problem>& problem, con
   return {};
 }
 
+/// Which calls are begun. What earlier ones took, against what was expected of them, tells how far later ones will be off.
+class Stock::Schedule {
+ public:
+  explicit Schedule(const Settings& settings) : settings_(settings) {}
+
+  /// A call with so many cases comes next: false when it should not be begun.
+  bool begins(const Want& want, std::size_t cases) {
+    finish();
+    const double spent = now_seconds() - begin_;
+    if (spent > settings_.total_seconds) return false;
+    if (!settings_.call_seconds) return true;
+    constexpr double kCallsOfACase = 2;  // at least
+    const double one = settings_.case_seconds + kCallsOfACase * settings_.call_seconds(want);
+    const double prepare = settings_.prepare_seconds ? settings_.prepare_seconds(want) : 0;
+    expected_ = static_cast<double>(cases) * one + prepare;
+    if (spent + pace_ * expected_ > settings_.total_seconds) return false;
+    started_ = now_seconds();
+    return true;
+  }
+
+ private:
+  void finish() {
+    if (started_ > 0) pace_ = std::max(pace_, (now_seconds() - started_) / expected_);
+    started_ = 0;
+  }
+  const Settings& settings_;
+  double begin_ = now_seconds(), started_ = 0, expected_ = 0;
+  double pace_ = 0.5;  // kernels that settle early leave some of their time
+};
+
 Status Stock::ensure(std::span<const Want> wants, const Settings& settings) {
   const std::vector<Case> cases = missing(wants, settings);
-  const double begin = now_seconds();
+  Schedule schedule(settings);
   std::optional<ops::Problem> problem;
-  for (std::size_t i = 0; i < cases.size() && !interrupted(); ++i) {
-    // A call whose kernels were measured in part would pass for one with a slower best: it is finished.
-    const bool fresh = i == 0 || cases[i].want != cases[i - 1].want;
-    if (fresh && now_seconds() - begin > settings.total_seconds) {
-      left_out_ += static_cast<std::int64_t>(cases.size() - i);
-      break;
+  for (std::size_t i = 0; i < cases.size() && !interrupted();) {
+    std::size_t end = i;
+    while (end < cases.size() && cases[end].want == cases[i].want) ++end;
+    if (!schedule.begins(*cases[i].want, end - i)) {
+      left_out_ += static_cast<std::int64_t>(end - i);
+      i = end;
+      continue;
     }
-    const Status status = measure(cases[i], problem, settings, fmt::format("[{}/{}]", i + 1, cases.size()));
-    if (!status.ok()) {
-      failures_.push_back(fmt::format("{}: {}", cases[i].kernel.name(), status.error().message));
+    // A call whose kernels were measured in part would pass for one with a slower best: it is finished.
+    for (; i < end && !interrupted(); ++i) {
+      const Status status = measure(cases[i], problem, settings, fmt::format("[{}/{}]", i + 1, cases.size()));
+      if (!status.ok())
+        failures_.push_back(fmt::format("{}: {}", cases[i].kernel.name(), status.error().message));
     }
   }
   context_->progress("");

@@ -8,6 +8,8 @@
 #include <fulcrum/measure.h>
 #include <fulcrum/ops/inputs.h>
 
+#include <functional>
+
 #include "cli/context.h"
 
 namespace fulcrum::cli {
@@ -38,6 +40,9 @@ class Stock {
     double total_seconds = 100;  // no further case begins after so many
     double precision = 0.03;
     bool gpu = true;
+    /// Seconds that one call may take on its slowest kernel, and that preparing it takes: a call that would not be done
+    /// within the total is passed over. None: every call is begun until the total is spent.
+    std::function<double(const Want&)> call_seconds = {}, prepare_seconds = {};
   };
   /// Measures what is missing: every CPU kernel of the op in full precision but plain scalar code, and the GPU's default
   /// where there is one, round trip and resident. Kernels that refuse the shape are left out. What was measured is saved, also after
@@ -51,6 +56,7 @@ class Stock {
  private:
   Stock(Context& context, Machine host) : context_(&context), host_(std::move(host)) {}
   struct Case;
+  class Schedule;
   std::vector<Case> missing(std::span<const Want> wants, const Settings& settings) const;
   bool known(const Case& one) const;
   Status measure(const Case& one, std::optional<ops::Problem>& problem, const Settings& settings,

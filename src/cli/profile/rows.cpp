@@ -31,9 +31,9 @@ constexpr std::array<std::string_view, 13> kAllocation = {
 constexpr std::array<std::string_view, 18> kSystem = {
     "read",  "write",  "*_read",  "*_write", "pread*", "pwrite*", "open*", "close",     "send*",
     "recv*", "fread*", "fwrite*", "poll",    "select", "epoll_*", "ioctl", "nanosleep", "*syscall*"};
-constexpr std::array<std::string_view, 11> kSystemModules = {
-    "libc.so*",  "libm.so*", "libstdc++*", "ld-linux*", "*vdso*",  "libpthread*",
-    "libgcc_s*", "libgomp*", "libomp*",    "libiomp*",  "[kernel*"};
+constexpr std::array<std::string_view, 12> kSystemModules = {
+    "libc.so*",  "libm.so*", "libstdc++*", "ld-linux*", "*vdso*",   "libpthread*",
+    "libgcc_s*", "libgomp*", "libomp*",    "libiomp*",  "[kernel*", "libfulcrum_preload*"};
 /// Time inside these is threads that wait for each other.
 constexpr std::array<std::string_view, 3> kThreadModules = {"libgomp*", "libomp*", "libiomp*"};
 
@@ -124,6 +124,7 @@ struct Sums {
   CodeRow row;
   double on_cpu = 0, waiting = 0, cpu_seconds = 0, locks = 0, allocation = 0, system = 0, parallel = 0;
   std::unordered_map<std::string, double> functions;  // that made it a row, by seconds
+  std::unordered_map<std::size_t, double> loops;      // numbers of profile.loops around it, by CPU seconds
 };
 
 class Attribution {
@@ -245,6 +246,12 @@ class Attribution {
         !waits && std::any_of(frames.begin() + static_cast<std::ptrdiff_t>(whole ? 0 : below), frames.end(),
                               [this](std::uint32_t frame) { return facts_[frame].parallel; });
     sums.parallel += parallel ? seconds : 0;
+    for (std::size_t i = whole ? 0 : below; i < frames.size() && !profile_.loops.empty(); ++i) {
+      const auto loop = loop_of(frames[i]);
+      if (!loop) continue;
+      sums.loops[*loop] += sample.weight_seconds;
+      break;
+    }
     sums.locks += lock ? seconds : 0;
     sums.allocation += allocation ? seconds : 0;
     sums.system += system ? seconds : 0;
@@ -252,6 +259,15 @@ class Attribution {
       const Frame& frame = profile_.frames[frames[owner.frame]];
       sums.functions[frame.function + "\n" + frame.module] += seconds;
     }
+  }
+
+  std::optional<std::size_t> loop_of(std::uint32_t number) const {
+    const Frame& frame = profile_.frames[number];
+    for (std::size_t i = 0; i < profile_.loops.size(); ++i) {
+      const CpuProfile::Loop& loop = profile_.loops[i];
+      if (loop.function == frame.function && loop.module == frame.module) return i;
+    }
+    return {};
   }
 
   Doubtful share_of(const Sums& sums) const {
@@ -276,6 +292,12 @@ class Attribution {
       } else if (row.threads > kSeveralThreads) {
         row.parallel = fmt::format("{:.0f} threads inside at once", row.threads);
       }
+    }
+    const auto loop = std::max_element(sums.loops.begin(), sums.loops.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (loop != sums.loops.end() && loop->second > kMostOfIt * sums.cpu_seconds) {
+      row.iterations = profile_.loops[loop->first].iterations;
+      row.entries = profile_.loops[loop->first].entries;
     }
     const auto main = std::max_element(sums.functions.begin(), sums.functions.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });

@@ -64,6 +64,8 @@ model::UnknownCode code_of(const CodeRow& row, const CpuProfile& profile) {
   // Which of the program's data are this row's is not known: all of them at most, its part of them at least.
   code.touched_bytes = profile.touched_bytes;
   code.least_bytes = profile.touched_bytes * std::min(1.0, row.share.value);
+  code.iterations = row.iterations;
+  code.entries = row.entries;
   if (row.mix == nullptr) {
     code.moves_bytes = false;
     return code;
@@ -74,6 +76,7 @@ model::UnknownCode code_of(const CodeRow& row, const CpuProfile& profile) {
   code.flops_per_byte = bytes > 0 ? row.mix->flops / bytes : row.mix->flops;
   code.vector_bits = mean_bits(*row.mix);
   code.access = row.mix->access;
+  code.loads_per_turn = row.mix->loads_per_turn;
   return code;
 }
 
@@ -130,6 +133,8 @@ model::PlanItem item_of(const CodeRow& row, const CpuProfile& profile, const Mac
     return item;
   }
   if (!item.facts.serial.empty()) return item;
+  item.facts.iterations = row.iterations;
+  item.facts.narrow_seconds = bounds.narrow_seconds;
   item.now = bounds.now;
   if (bounds.cpu.valid()) item.best_cpu = bounds.cpu;
   if (bounds.gpu.valid()) item.best_gpu = bounds.gpu;

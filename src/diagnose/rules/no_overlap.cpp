@@ -21,6 +21,9 @@ constexpr double kLeastBothWays = 0.2, kLeastOneWay = 0.35;
 constexpr double kOverlapsAlready = 0.3;  // of what could overlap
 constexpr std::size_t kLeastCopies = 4;
 constexpr double kBothWays = 0.1;  // the lesser direction, of all copies
+// Copies that the host waits for have to be taken apart first: that is said where kernels are a part worth hiding them
+// behind, of all three lanes.
+constexpr double kLeastKernels = 0.2;
 
 using Spans = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
@@ -47,6 +50,7 @@ struct Lanes {
   double all_seconds = 0;           // of the union of all
   std::vector<std::uint32_t> copies;
   double bytes = 0;
+  std::size_t waited_for = 0;  // copies by synchronous calls
 };
 
 Lanes lanes_of(const Facts& facts, const Joined& joined, int device) {
@@ -65,6 +69,7 @@ Lanes lanes_of(const Facts& facts, const Joined& joined, int device) {
       lanes.spans[op.copy == CopyKind::h2d ? 0 : 2].emplace_back(op.begin_ns, op.end_ns);
       lanes.copies.push_back(i);
       lanes.bytes += double(op.bytes);
+      lanes.waited_for += !op.async;
     }
   }
   Spans all;
@@ -91,6 +96,7 @@ Looked look(const Facts& facts) {
   const double sum = up + kernels + down, longest = std::max({up, kernels, down}),
                all = facts.timeline.seconds;
   if (lanes.copies.size() < kLeastCopies || kernels <= 0 || sum <= longest) return {};
+  if (2 * lanes.waited_for > lanes.copies.size() && kernels < kLeastKernels * sum) return {};
   if ((sum - lanes.all_seconds) / (sum - longest) > kOverlapsAlready) return {};
   const double exposed = lanes.all_seconds - kernels;  // copies with no kernel beside them
   const double hidden = std::min(exposed, lanes.all_seconds - longest);

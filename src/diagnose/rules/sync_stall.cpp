@@ -12,7 +12,8 @@
 namespace fulcrum::diagnose {
 namespace {
 
-constexpr double kLeastShare = 0.02, kLeastReadShare = 0.05;  // results have to be read some time
+// A step may end with a wait, and results have to be read some time: only what is worth a change is said.
+constexpr double kLeastShare = 0.05, kLeastReadShare = 0.1;
 constexpr double kLeastUnsure = 0.05;  // the high end, where the low one is next to nothing
 constexpr std::size_t kLeastStalls = 3;
 constexpr double kLeastAStep = 0.1;  // fewer are around the loop and not in it

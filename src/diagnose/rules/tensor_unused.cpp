@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kId = "tensor_unused";
 constexpr double kNoTensor = 0.01;
-constexpr double kLeastShare = 0.1;              // of the timeline, where no gain can be computed
+constexpr double kLeastShare = 0.1;              // of the timeline: another precision is much to ask for less
 constexpr std::int64_t kStartNs = 10'000;        // the low end: shorter products hardly use their units
 constexpr double kLowEta = 0.4, kHighEta = 0.9;  // of the tensor peak that products reach
 constexpr double kSlowFp32 = 0.65;               // of the fp32 peak, which products do not quite reach either
@@ -80,10 +80,11 @@ Looked look(const Facts& facts) {
   if (all.empty()) return looked;
   double share = 0;
   for (const Group& group : all) share += group.share;
+  if (share < kLeastShare) return looked;
   Finding finding = about(facts, all, share);
   if (!(fp32 > 0 && tf32 > fp32)) {
     finding.evidence.push_back("no gain without measured peaks: `fulcrum machine --measure`");
-    if (share >= kLeastShare) looked.findings.push_back(std::move(finding));
+    looked.findings.push_back(std::move(finding));
     return looked;
   }
   finding.evidence.push_back(

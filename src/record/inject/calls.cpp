@@ -66,20 +66,21 @@ int look_into(dl_phdr_info* info, size_t, void* argument) {
   return 1;
 }
 
+}  // namespace
+
 /// The function that would have been called without us. A library that was opened with a scope of its own is not in
 /// the order that RTLD_NEXT follows, so every loaded file is looked into then.
-void* real(const char* name, void* ours) {
+void* real_function(const char* name, void* ours) {
   void* next = dlsym(RTLD_NEXT, name);
   if (next && next != ours) return next;
   Search search{name, ours, nullptr};
   dl_iterate_phdr(look_into, &search);
   if (search.found) return search.found;
-  static const char kMessage[] = "fulcrum: a BLAS function was called that no loaded library has\n";
+  static const char kMessage[] = "fulcrum: a function was called that no loaded library has\n";
   if (write(2, kMessage, sizeof(kMessage) - 1) < 0) abort();
   abort();
 }
 
-}  // namespace
 }  // namespace fulcrum::record::inject
 
 using fulcrum::record::inject::Function;
@@ -93,7 +94,7 @@ auto pass_on(F*& slot, const char* name, F* ours, Function function, int64_t a, 
              Arguments... arguments) {
   F* call = __atomic_load_n(&slot, __ATOMIC_RELAXED);
   if (!call) {
-    call = reinterpret_cast<F*>(real(name, reinterpret_cast<void*>(ours)));
+    call = reinterpret_cast<F*>(real_function(name, reinterpret_cast<void*>(ours)));
     __atomic_store_n(&slot, call, __ATOMIC_RELAXED);
   }
   // One implementation calls another (cblas_sgemm its sgemm_): only the outer call is the program's.

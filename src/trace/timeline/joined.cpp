@@ -305,21 +305,30 @@ void Joined::trim_windows() {
 }
 
 std::vector<bool> Joined::full_queue() const {
-  constexpr std::size_t kFull = 900;  // ops; CUDA queues about 1,024 launches
-  std::vector<bool> full(trace.calls.size(), false);
+  // CUDA queues about 1,024 launches, and fewer where streams wait for each other: then a host that runs ahead shows how
+  // many. A queue that was never deep says nothing.
+  constexpr double kFull = 900, kDeep = 256, kNearlyAll = 0.9;
   std::vector<std::vector<std::int64_t>> ends(trace.processes.size());
   for (const auto i : ops) {
     if (call_of[i] >= 0 && process_of[i] < ends.size()) ends[process_of[i]].push_back(end_ns[i]);
   }
   for (auto& one : ends) std::sort(one.begin(), one.end());
   std::vector<std::size_t> issued(ends.size(), 0), ended(ends.size(), 0);
+  std::vector<double> depth(trace.calls.size(), 0), deepest(ends.size(), 0);
   for (const auto c : calls) {
     const auto process = call_process[c];
     if (process >= ends.size()) continue;
     const auto& done = ends[process];
     while (ended[process] < done.size() && done[ended[process]] <= trace.calls[c].begin_ns) ++ended[process];
-    full[c] = issued[process] >= ended[process] + kFull;
+    depth[c] = double(issued[process]) - double(ended[process]);
+    deepest[process] = std::max(deepest[process], depth[c]);
     for (const auto i : caused_by(c)) issued[process] += window_of[i] >= 0 && call_of[i] >= 0;
+  }
+  std::vector<bool> full(trace.calls.size(), false);
+  for (const auto c : calls) {
+    const auto process = call_process[c];
+    if (process >= ends.size() || deepest[process] < kDeep) continue;
+    full[c] = depth[c] >= std::min(kFull, kNearlyAll * deepest[process]);
   }
   return full;
 }

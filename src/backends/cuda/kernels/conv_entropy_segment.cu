@@ -1,17 +1,20 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// conv_entropy_segment on the device: windows slide over the convolution (entropy_window.cuh), and their labels vote in
-// registers as soon as their neighbours are there. Kernels of 3 x 3 are applied on the way (entropy_conv.cuh): one
-// launch. Others, and a range that is the convolution's own, take a launch for the convolution before. A warp's first
-// and last column, and a row above and below it, are labelled only for their neighbours.
+// conv_entropy_segment on the device: windows slide over the convolution, and their labels vote in registers as soon as
+// their neighbours are there. For kernels of 3 x 3 a first launch stores bins, a byte each (entropy_bins.cuh), and
+// windows slide over these in pairs (entropy_pairs.cuh); or both are one launch (entropy_conv.cuh). Other kernels, and a
+// range that is the convolution's own, store the convolution. A warp's first and last column, and a row above and below
+// it, are labelled only for their neighbours.
 #include <algorithm>
+#include <memory>
+#include <new>
 #include <span>
 
 #include "backends/cuda/conv2d.cuh"
 #include "backends/cuda/entropy_any.cuh"
-#include "backends/cuda/entropy_conv.cuh"
-#include "backends/cuda/entropy_labels.cuh"
+#include "backends/cuda/entropy_bins.cuh"
+#include "backends/cuda/entropy_pairs.cuh"
 
 namespace fulcrum::backends::cuda::kernels {
 namespace {
@@ -118,11 +121,45 @@ __global__ void __launch_bounds__(AnyWindow::kThreads) label_any(LabelJob job) {
   add_clamped(clamped, job.totals, job.clamped);
 }
 
+template <class Shape>
+__device__ __forceinline__ Strip<int> pair_strip_of(const LabelJob& job, int unit) {
+  const int across = static_cast<int>(job.across), rows = static_cast<int>(job.strip_rows);
+  const int down = unit / across, first = down * rows, h = static_cast<int>(job.image.h);
+  if (down >= job.strips) return Strip<int>{};
+  const int last = min(first + rows, h);
+  return Strip<int>{
+      unit % across * Shape::kOwn - 2, max(first - 1, 0), min(last + 1, h), first, last, 1, Shape::kUnit - 1};
+}
+
+template <class Shape>
+__global__ void __launch_bounds__(Shape::kThreads, 1)
+    label_pairs(LabelJob job, ConvImage image, BinImage bins, PairScale scale) {
+  extern __shared__ uint4 memory_vectors[];
+  auto* memory = reinterpret_cast<unsigned char*>(memory_vectors);
+  prepare_pairs<Shape>(memory, job.table, scale);
+  streaming::follow();
+  __syncthreads();
+  const int warp = threadIdx.x / kWarp;
+  const auto strip = pair_strip_of<Shape>(job, static_cast<int>(blockIdx.x) * Shape::kWarps + warp);
+  if (strip.first >= strip.last) return;
+  PairSink<Shape> sink(job, image, scale, strip, may_have_nan<Shape>(bins, strip));
+  slide_pairs<Shape>(bins, strip, memory, sink);
+  sink.end();
+}
+
+/// What a plan of this op has.
+struct OwnPlan {
+  std::unique_ptr<Plan, void (*)(void*)> shared{nullptr, drop_plan};
+  int window = 0;
+  PairScale scale = {};
+};
+
 struct Call {
   Conv conv;
   Bounds bounds;
   float lo, hi;
   LabelJob job;
+  const OwnPlan* plan;
 };
 
 fulcrum_status enqueue_conv(const Call& call, void* stream) {
@@ -154,6 +191,8 @@ streaming::Launch cut(LabelJob& job, int unit, int warps, int per_sm, std::size_
                            streaming::can_follow(nullptr) != 0, 1, bytes};
 }
 
+ConvImage image_of(const Conv& c) { return {c.x, c.k, c.h, c.w, c.pad_y, c.pad_x, c.ho, c.wo}; }
+
 /// kFused: in one launch where that is possible.
 template <class Shape, bool kFused>
 fulcrum_status run_strips(Call call, void* stream, std::int64_t count) {
@@ -166,13 +205,49 @@ fulcrum_status run_strips(Call call, void* stream, std::int64_t count) {
       const auto kernel = label_strips<Shape, int, ConvImage>;
       FULCRUM_STATUS(streaming::allow_shared<kBytes>(kernel));
       if (call.bounds == Bounds::kernel_bound) call.job.bins = Bins{call.lo, call.hi, 0};
-      return streaming::launch(kernel, shape, stream, count, call.job,
-                               ConvImage{c.x, c.k, c.h, c.w, c.pad_y, c.pad_x, c.ho, c.wo});
+      return streaming::launch(kernel, shape, stream, count, call.job, image_of(c));
     }
   }
   const auto kernel = label_strips<Shape, int, Image>;
   FULCRUM_STATUS(streaming::allow_shared<kBytes>(kernel));
   return enqueue(kernel, shape, call, stream, count, call.job.image);
+}
+
+/// Bins in a launch of their own, then their windows in pairs.
+template <int kSize>
+fulcrum_status run_pairs(Call call, void* stream, std::int64_t count) {
+  using Shape = PairShape<kSize>;
+  const Conv& c = call.conv;
+  if (call.bounds == Bounds::kernel_bound) call.job.bins = Bins{call.lo, call.hi, 0};
+  const std::int64_t pitch = BinImage::pitch_of(c.wo), blocks = BinImage::blocks_of(c.wo);
+  auto* const memory = reinterpret_cast<unsigned char*>(c.y);
+  const BinImage bins{memory + BinImage::kMargin, memory + c.ho * pitch,  pitch,
+                      static_cast<int>(c.ho),     static_cast<int>(c.wo), static_cast<int>(blocks)};
+  LabelJob& job = call.job;
+  job.across = divide_up(c.wo + 1, Shape::kOwn);
+  job.strip_rows = rows_for(c.ho, job.across, std::int64_t{Shape::kWarps} * device().sms, 2);
+  job.strips = divide_up(c.ho, job.strip_rows);
+  const bool programmatic = streaming::can_follow(nullptr) != 0;
+  const streaming::Launch first{divide_up(blocks * divide_up(c.ho, kBinRows), kBinWarps), kBinWarps * kWarp,
+                                programmatic};
+  const streaming::Launch second{divide_up(job.across * job.strips, Shape::kWarps), Shape::kThreads,
+                                 programmatic, 1, Shape::kSharedBytes};
+  const bool vectors = c.pad_x == 1 && c.w % 4 == 0 && reinterpret_cast<std::uintptr_t>(c.x) % 16 == 0;
+  FULCRUM_STATUS(streaming::allow_shared<Shape::kSharedBytes>(label_pairs<Shape>));
+  for (std::int64_t i = 0; i < count; ++i) {
+    FULCRUM_STATUS(streaming::launch(vectors ? conv_bins<true> : conv_bins<false>, first, stream, 1, job,
+                                     image_of(c), bins));
+    FULCRUM_STATUS(
+        streaming::launch(label_pairs<Shape>, second, stream, 1, job, image_of(c), bins, call.plan->scale));
+  }
+  return done();
+}
+
+bool fits_pairs(const Call& call) {
+  const Conv& c = call.conv;
+  return c.kh == 3 && c.kw == 3 && call.bounds != Bounds::image && fits_strips(c.h, c.w) &&
+         call.plan->window == call.job.window &&
+         device().shared_bytes_per_block >= static_cast<int>(PairShape<9>::kSharedBytes);
 }
 
 fulcrum_status run_any(Call call, void* stream, std::int64_t count) {
@@ -200,11 +275,13 @@ Conv conv_of(const fulcrum_args& a) {
 }
 
 Call call_of(const fulcrum_args& a) {
-  const auto& plan = *static_cast<const Plan*>(a.plan);
+  const auto& own = *static_cast<const OwnPlan*>(a.plan);
+  const Plan& plan = *own.shared;
   Call call{.conv = conv_of(a),
             .bounds = static_cast<Bounds>(a.scalar[kRange].i),
             .lo = static_cast<float>(a.scalar[kLo].f),
-            .hi = static_cast<float>(a.scalar[kHi].f)};
+            .hi = static_cast<float>(a.scalar[kHi].f),
+            .plan = &own};
   call.conv.y = plan.middle.as<float>();
   const Range range = call.bounds == Bounds::fixed   ? Range::given
                       : call.bounds == Bounds::image ? Range::image
@@ -225,31 +302,60 @@ bool is_empty(const fulcrum_args& a) { return a.dim[kH] == 0 || a.dim[kW] == 0; 
 
 constexpr int kWholeRow = 64;  // pixels of a turn: more than any row has
 
-template <int kColumns, bool kFused>
+enum class Way { pairs, one_launch, two_launches };
+
+template <int kSize, Way kWay>
+fulcrum_status run_size(const Call& call, void* stream, std::int64_t count) {
+  using Shape = WindowShape<kSize, 2, kWholeRow>;
+  if constexpr (kWay == Way::pairs) {
+    if (fits_pairs(call)) return run_pairs<kSize>(call, stream, count);
+  }
+  return run_strips<Shape, kWay == Way::one_launch>(call, stream, count);
+}
+
+template <Way kWay>
 fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
   if (is_empty(*a)) return done();
   const Call call = call_of(*a);
   if (!fits_strips(call.job.image.h, call.job.image.w)) return run_any(call, stream, count);
   switch (call.job.window) {
     case 3:
-      return run_strips<WindowShape<3, kColumns, kWholeRow>, kFused>(call, stream, count);
+      return run_size<3, kWay>(call, stream, count);
     case 8:
-      return run_strips<WindowShape<8, kColumns, kWholeRow>, kFused>(call, stream, count);
+      return run_size<8, kWay>(call, stream, count);
     case 9:
-      return run_strips<WindowShape<9, kColumns, kWholeRow>, kFused>(call, stream, count);
+      return run_size<9, kWay>(call, stream, count);
     default:
       return run_any(call, stream, count);
   }
 }
 
-fulcrum_status run_default(const fulcrum_args* a, void* stream, std::int64_t count) {
-  return run<2, true>(a, stream, count);
+/// Memory between the launches holds the convolution or its bins with room around them, which is read but not counted.
+fulcrum_status fill(OwnPlan& own, const fulcrum_args& a) {
+  const Conv c = conv_of(a);
+  const std::int64_t bytes = is_empty(a) ? 0 : std::max(4 * c.ho * c.wo, BinImage::bytes_of(c.ho, c.wo));
+  void* shared = nullptr;
+  FULCRUM_STATUS(make_plan(a.prepared, bytes, &shared));
+  own.shared.reset(static_cast<Plan*>(shared));
+  own.window = static_cast<int>(a.scalar[kWindow].i);
+  own.scale = pair_scale(static_cast<const std::int64_t*>(a.prepared),
+                         std::min(own.window, 9) * std::min(own.window, 9));
+  if (bytes == 0) return done();
+  FULCRUM_CUDA(
+      cudaMemsetAsync(own.shared->middle.as<void>(), 0, static_cast<std::size_t>(bytes), stream_of(nullptr)));
+  FULCRUM_CUDA(cudaStreamSynchronize(stream_of(nullptr)));
+  return done();
 }
 
 fulcrum_status plan_of(const fulcrum_kernel*, const fulcrum_args* a, void** plan) {
-  const Conv c = conv_of(*a);
-  return make_plan(a->prepared, is_empty(*a) ? 0 : 4 * c.ho * c.wo, plan);
+  std::unique_ptr<OwnPlan> own(new (std::nothrow) OwnPlan);
+  if (!own) return failed(FULCRUM_OUT_OF_MEMORY, "the plan of a conv_entropy_segment");
+  FULCRUM_STATUS(fill(*own, *a));
+  *plan = own.release();
+  return done();
 }
+
+void drop_own(void* plan) { delete static_cast<OwnPlan*>(plan); }
 
 template <auto kEntry>
 fulcrum_kernel make_kernel(const char* variant) {
@@ -257,16 +363,16 @@ fulcrum_kernel make_kernel(const char* variant) {
                         .level = 2,
                         .isa = streaming::isa,
                         .plan = plan_of,
-                        .drop = drop_plan,
+                        .drop = drop_own,
                         .run = kEntry};
 }
 
 }  // namespace
 
 std::span<const fulcrum_kernel> conv_entropy_segment() {
-  static const fulcrum_kernel kernels[] = {make_kernel<run_default>("default"),
-                                           make_kernel<run<1, false>>("two_launches"),
-                                           make_kernel<run<2, false>>("two_launches2")};
+  static const fulcrum_kernel kernels[] = {make_kernel<run<Way::pairs>>("default"),
+                                           make_kernel<run<Way::one_launch>>("one_launch"),
+                                           make_kernel<run<Way::two_launches>>("two_launches")};
   return kernels;
 }
 

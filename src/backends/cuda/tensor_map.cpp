@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// See tensor_map.h. The driver makes the maps; it is asked for by name because the module links no driver.
+#include "backends/cuda/tensor_map.h"
+
+#include <cudaTypedefs.h>
+
+namespace fulcrum::backends::cuda {
+namespace {
+
+constexpr int64_t kBoxBytes = 128;
+
+PFN_cuTensorMapEncodeTiled_v12000 find_encode() {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  const cudaError_t error =
+      cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found);
+  if (error != cudaSuccess) cudaGetLastError();
+  const bool is_there = error == cudaSuccess && found == cudaDriverEntryPointSuccess;
+  return is_there ? reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function) : nullptr;
+}
+
+CUtensorMapDataType type_of(MapType type) {
+  switch (type) {
+    case MapType::f16:
+      return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    case MapType::bf16:
+      return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    case MapType::f32:
+      return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    case MapType::tf32:
+      break;
+  }
+  return CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;
+}
+
+}  // namespace
+
+fulcrum_status make_tensor_map(MapType type, const MatrixStack& stack, int box_rows, CUtensorMap* into) {
+  static const PFN_cuTensorMapEncodeTiled_v12000 encode = find_encode();
+  if (!encode) return failed(FULCRUM_UNSUPPORTED, "the driver has no cuTensorMapEncodeTiled");
+  const int64_t size = type == MapType::f16 || type == MapType::bf16 ? 2 : 4;
+  const cuuint64_t extents[] = {static_cast<cuuint64_t>(stack.columns), static_cast<cuuint64_t>(stack.rows),
+                                static_cast<cuuint64_t>(stack.entries)};
+  const cuuint64_t strides[] = {static_cast<cuuint64_t>(stack.columns * size),
+                                static_cast<cuuint64_t>(stack.columns * stack.rows * size)};
+  const cuuint32_t box[] = {static_cast<cuuint32_t>(kBoxBytes / size), static_cast<cuuint32_t>(box_rows), 1};
+  const cuuint32_t steps[] = {1, 1, 1};
+  const CUresult made = encode(into, type_of(type), 3, const_cast<void*>(stack.data), extents, strides, box,
+                               steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                               CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (made == CUDA_SUCCESS) return done();
+  return failed(FULCRUM_UNSUPPORTED, "cuTensorMapEncodeTiled was refused");
+}
+
+}  // namespace fulcrum::backends::cuda
