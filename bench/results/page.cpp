@@ -196,7 +196,7 @@ std::string summary(const std::vector<Folder>& folders) {
       {"softmax", "n=1048576", "f32", "fp32", Regime::resident},
       {"matmul", "M=1024,N=1024,K=1024", "f32", "fp32", Regime::resident},
       {"attention", "H=8,Sq=512,Skv=512,D=64", "f16", "fp16", Regime::resident},
-      {"cosine_topk", "Q=16,N=100000,D=768", "f32", "fp32", Regime::resident},
+      {"cosine_topk", "Q=16,N=100000,D=768,normalized=yes", "f32", "fp32", Regime::resident},
       {"lstm_cell", "B=32,I=64,H=128", "f32", "fp32", Regime::resident},
       {"conv2d", "h=1080,w=1920,kh=3,kw=3,pad_y=1,pad_x=1", "f32", "fp32", Regime::resident},
       {"pixel_entropy", "h=1080,w=1920,W=9", "f32", "fp32", Regime::resident},

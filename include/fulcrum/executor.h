@@ -112,7 +112,7 @@ class Executor : public Calls<Executor> {
  public:
   static Result<Executor> make(const Options& options);
   static Result<Executor> make() { return make(Options{}); }
-  Executor with(Policy policy) const;
+  Executor with(const Policy& policy) const;
   const Policy& policy() const;
 
   /// n values of T, zeroed; page-locked where there is a device.

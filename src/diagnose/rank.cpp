@@ -15,6 +15,11 @@ bool is_once(const Finding& finding) { return finding.id == "one_off"; }
 
 double middle(const Finding& finding) { return (finding.saved_low + finding.saved_high) / 2; }
 
+// Work that is independent already fills SMs before anybody splits a kernel.
+bool comes_before(const Finding& b, const Finding& a) {
+  return b.id == "default_stream" && a.id == "small_grid";
+}
+
 bool has_gain(const Finding& finding) { return finding.saved_high > 0; }
 
 // A bound reaches down to nothing and overlaps all that is smaller: evidence decides only between gains of one size,
@@ -50,7 +55,8 @@ void rank(std::vector<Finding>& findings) {
     moved = false;
     for (std::size_t i = 0; i + 1 < findings.size(); ++i) {
       Finding &a = findings[i], &b = findings[i + 1];
-      if (has_gain(b) && !is_once(b) && b.grade < a.grade && of_one_size(a, b)) {
+      const bool better = b.grade < a.grade || (b.grade == a.grade && comes_before(b, a));
+      if (has_gain(b) && !is_once(b) && better && of_one_size(a, b)) {
         std::swap(a, b);
         moved = true;
       }

@@ -177,6 +177,7 @@ void OpCalibration::run_line() {
   if (source.empty()) return;
   const DType dtype = op_->dtypes.empty() ? DType::f32 : op_->dtypes.front();
   std::vector<double> wanted;
+  wanted.reserve(kLineSizes);
   for (int i = 0; i < kLineSizes; ++i)
     wanted.push_back(kLineShortest * std::pow(kLineLongest / kLineShortest, i / (kLineSizes - 1.0)));
   // Ends first, then halves: whenever time runs out, the curve spans all sizes.
@@ -257,7 +258,8 @@ void OpCalibration::grow(ShapeSource& source, std::size_t most) {
     const std::size_t points = points_.points.size();
     if (points >= most || (out_of_time() && points >= kLeastPoints)) return;
     const bool seek = points >= kDrawnToSeek && drawn % 2 == 1;
-    const auto args = seek ? doubtful(source) : source.draw(kShortest, kLongAnchor);
+    const auto args =
+        seek ? doubtful(source) : source.draw(kShortest, drawn % 4 == 2 ? kLongAnchor : kLongest);
     if (args) add(*args, dtype);
     if (tools_->interrupted && tools_->interrupted()) return;
   }
@@ -290,7 +292,8 @@ void OpCalibration::run_other_types(double end) {
     if (!mask_of(*op_, candidates_, dtype)) continue;
     ShapeSource source(*op_, 100 + t);
     for (int i = 0; i < kOtherTypePoints && !(i >= kLeastPoints && out_of_time()); ++i) {
-      if (const auto args = source.draw(kShortest, kLongAnchor)) add(*args, dtype);
+      if (const auto args = source.draw(kShortest, drawn % 4 == 2 ? kLongAnchor : kLongest))
+        add(*args, dtype);
     }
   }
 }

@@ -45,7 +45,7 @@ class DeviceRun {
     void* block;
     std::int64_t bytes;
   };
-  std::array<Held, 3 * FULCRUM_SLOTS> held_{};
+  std::array<Held, std::size_t{3} * FULCRUM_SLOTS> held_{};
   std::size_t held_count_ = 0;
 };
 

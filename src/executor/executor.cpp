@@ -21,7 +21,7 @@ Result<Executor> Executor::make(const Options& options) {
   return Executor(std::move(engine), std::move(terms));
 }
 
-Executor Executor::with(Policy policy) const { return Executor(engine_, engine_->terms_of(policy)); }
+Executor Executor::with(const Policy& policy) const { return Executor(engine_, engine_->terms_of(policy)); }
 
 const Policy& Executor::policy() const { return terms_->policy; }
 

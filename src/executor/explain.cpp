@@ -47,7 +47,7 @@ std::string residency_of(const Request& request, const Traffic& traffic) {
 
 std::string why_not(const Engine& engine, const Request& request, const Terms& terms,
                     const Candidate& candidate, Mask bit, const Terms::Masks& masks) {
-  const auto device = engine.device();
+  const auto& device = engine.device();
   if (!candidate.kernel.supports(request.args)) return "does not support this shape";
   if ((masks.first & bit) == 0) {
     if (candidate.kernel.dtype() != to_string(request.dtype))
@@ -171,7 +171,7 @@ Explanation Engine::explain(const Request& request, Traffic traffic, const Terms
   if (out.ways.size() > 1 && out.ways[1].why_not.empty() && out.ways[0].seconds > 0)
     out.margin = out.ways[1].seconds / out.ways[0].seconds;
   out.notes.push_back(fmt::format("table: {}", table().describe()));
-  if (!device_) out.notes.push_back("device: none");
+  if (!device_) out.notes.emplace_back("device: none");
   if (device_)
     out.notes.push_back(
         fmt::format("device: {}, breaker {}", device_->backend().name(), device_->breaker().describe()));

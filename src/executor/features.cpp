@@ -15,8 +15,6 @@ namespace {
 constexpr float kWorkOctaves = 4;
 constexpr float kSmallestOctaves = 3;
 constexpr float kDimOctaves = 4;
-// A dim of one is no loop at all, and kernels take other ways for it.
-constexpr float kOneStep = 1;
 // Two codes of a choice are two ops that share a name, more or less.
 constexpr float kChoiceStep = 0.7F;
 
@@ -80,10 +78,7 @@ Features FeatureMap::of(const Args& args) const {
   f.at[2] = octaves(f.smallest, kSmallestOctaves);
   f.at[3] = octaves(f.pieces, kWorkOctaves);
   std::size_t next = 4;
-  for (int i = 0; i < dims_; ++i) {
-    const double size = f.dim[static_cast<std::size_t>(i)];
-    f.at[next++] = size > 1 ? octaves(size, kDimOctaves) : -kOneStep;
-  }
+  for (int i = 0; i < dims_; ++i) f.at[next++] = octaves(f.dim[static_cast<std::size_t>(i)], kDimOctaves);
   for (int i = 0; i < scalars_; ++i) {
     const Scalar kind = scalar_[static_cast<std::size_t>(i)];
     if (kind == Scalar::ignored) continue;

@@ -91,9 +91,11 @@ void Grid::settle(Cell& cell, std::span<const Trial* const> trials, std::span<co
     sum += cost(*trial, best);
     runner_sum += std::min(cost(*trial, runner_up), 60.0F);
   }
-  const double to_log2 = 1 / (std::log(2.0) * static_cast<double>(trials.size()));
+  const auto mean = [&](double total) {
+    return static_cast<float>(std::exp(total / static_cast<double>(trials.size())));
+  };
   cell = Cell{static_cast<std::uint8_t>(best), static_cast<std::uint8_t>(runner_up),
-              fixed(margin / std::log(2.0F)), fixed(sum * to_log2), fixed(runner_sum * to_log2)};
+              fixed(margin / std::log(2.0F)), mean(sum), mean(runner_sum)};
 }
 
 int Grid::clear_cells() const {

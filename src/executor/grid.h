@@ -25,8 +25,8 @@ class Grid {
   struct Cell {
     std::uint8_t best = 0, runner_up = 0;  // equal: all others are as fast, or cannot do it
     std::int16_t margin = -1;  // 256 log2(runner-up / best): the least of all, less one sigma; < 0: not clear
-    std::int16_t seconds = 0;  // 256 log2 of those of the best, the mean
-    std::int16_t runner_seconds = 0;
+    float seconds = 0;         // of the best, the mean: as they are, since a decision hands them on
+    float runner_seconds = 0;
   };
 
   /// One call that was tried: ln(seconds) of the candidates in `possible`.
@@ -58,7 +58,7 @@ class Grid {
   void settle(Cell& cell, std::span<const Trial* const> trials, std::span<const int> order);
 
   float flops_low_ = 0, flops_scale_ = 0, bytes_low_ = 0, bytes_scale_ = 0;
-  std::array<Cell, kSide * kSide> cells_{};
+  std::array<Cell, std::size_t{kSide} * kSide> cells_{};
 };
 
 }  // namespace fulcrum::executor

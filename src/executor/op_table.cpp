@@ -29,13 +29,15 @@ constexpr auto kFactors = [] {
   return factors;
 }();
 
-/// 2^log2 * e^ln within 2e-4, for times that are known to a few percent: exp() alone would be a third of a decision.
-float power_of_two(float log2, float ln) {
-  const float at = std::clamp(log2 + 1.442695F * ln, -126.0F, 126.0F);
+/// seconds * e^ln within 2e-4, for times that are known to a few percent: exp() alone would be a third of a decision. Most
+/// cells have learned nothing yet.
+float corrected(float seconds, float ln) {
+  if (ln == 0) return seconds;
+  const float at = std::clamp(1.442695F * ln, -126.0F, 126.0F);
   const int whole = static_cast<int>(at + 127) - 127;  // floor() is a call where the processor is not known
   const float part = at - static_cast<float>(whole);
   const float fraction = 1 + part * (0.695556F + part * (0.226173F + part * 0.078270F));
-  return fraction * std::bit_cast<float>((whole + 127) << 23);
+  return seconds * fraction * std::bit_cast<float>((whole + 127) << 23);
 }
 
 bool near(double a, double b) { return std::abs(a - b) <= 0.05 * b; }
@@ -190,8 +192,8 @@ bool MeasuredOpTable::choose_by_grid(const Args& args, const Work& work, const T
   const float best = learned(cell->best), other = learned(cell->runner_up);
   constexpr float kToLn = 0.693147F / 256;
   if (static_cast<float>(cell->margin) * kToLn + other - best < 0.05F) return false;
-  choice.seconds = power_of_two(static_cast<float>(cell->seconds) / 256, best);
-  choice.runner_seconds = power_of_two(static_cast<float>(cell->runner_seconds) / 256, other);
+  choice.seconds = corrected(cell->seconds, best);
+  choice.runner_seconds = corrected(cell->runner_seconds, other);
   return true;
 }
 
@@ -228,13 +230,16 @@ Choice MeasuredOpTable::choose_by_model(const Args& args, const Traffic& traffic
   return choice;
 }
 
+// Along a line nearly every cell is clear, and finding it is cheaper than finding out whether the call was seen before;
+// elsewhere few are.
 Choice MeasuredOpTable::choose(const Args& args, const Traffic& traffic, Mask allowed,
                                const Tracker& tracker) const {
-  const std::uint64_t key = key_of(args, traffic, allowed);
   Choice choice;
+  const bool grid_first = map_.is_line();
+  if (grid_first && choose_by_grid(args, op_->work(args), traffic, allowed, tracker, choice)) return choice;
+  const std::uint64_t key = key_of(args, traffic, allowed);
   if (seen_.find(key, choice)) return choice;
-  const Work work = op_->work(args);
-  if (choose_by_grid(args, work, traffic, allowed, tracker, choice)) return choice;
+  if (!grid_first && choose_by_grid(args, op_->work(args), traffic, allowed, tracker, choice)) return choice;
   choice = choose_by_model(args, traffic, allowed, tracker);
   if (choice.candidate != 255) seen_.put(key, choice);
   return choice;

@@ -12,6 +12,8 @@ namespace fulcrum::executor {
 bool PlanKey::operator==(const PlanKey& other) const {
   return kernel == other.kernel && std::equal(args.ptr, args.ptr + FULCRUM_SLOTS, other.args.ptr) &&
          std::equal(args.dim, args.dim + FULCRUM_SLOTS, other.args.dim) &&
+         // As bits: which member of the union is meant is the op's affair.
+         // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
          std::memcmp(args.scalar, other.args.scalar, sizeof(args.scalar)) == 0 &&
          args.prepared == other.args.prepared && versions == other.versions;
 }

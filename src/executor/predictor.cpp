@@ -44,6 +44,26 @@ std::vector<std::size_t> points_of(const OpPoints& points, std::size_t candidate
   return known;
 }
 
+// What disturbs a machine holds up threads first: one that waits for a core makes all of them wait. A call on threads that
+// took far longer than the same call on fewer of them says nothing about the kernel.
+constexpr double kSpikeRatio = 1.5, kSpikeSeconds = 10e-6;
+
+void drop_spikes(std::span<const Candidate> candidates, OpPoints& points) {
+  for (Point& point : points.points) {
+    for (std::size_t c = 0; c < candidates.size() && c < point.samples.size(); ++c) {
+      if (candidates[c].threads <= 1) continue;
+      for (std::size_t other = 0; other < point.samples.size(); ++other) {
+        const bool fewer = other < candidates.size() && candidates[other].place == Place::host &&
+                           candidates[other].threads < candidates[c].threads &&
+                           &candidates[other].kernel.backend() == &candidates[c].kernel.backend();
+        const double seconds = point.samples[other].seconds;
+        if (fewer && seconds > 0 && point.samples[c].seconds > kSpikeRatio * seconds + kSpikeSeconds)
+          point.samples[c].seconds = 0;
+      }
+    }
+  }
+}
+
 // Evenly over the list when there are more than a surface takes: callers list in no particular order of size.
 OpPoints thinned(const OpPoints& all) {
   OpPoints few = all;
@@ -59,7 +79,8 @@ OpPoints thinned(const OpPoints& all) {
 Predictor::Predictor(const FeatureMap& map, std::span<const Candidate> candidates, const OpPoints& all,
                      const Caches& caches)
     : map_(&map), grade_(all.grade), sigma_(static_cast<float>(all.sigma)) {
-  const OpPoints points = map.is_line() ? all : thinned(all);
+  OpPoints points = map.is_line() ? all : thinned(all);
+  drop_spikes(candidates, points);
   std::vector<Features> features;
   for (const Point& point : points.points) features.push_back(map.of(point.args));
   for (const Candidate& candidate : candidates) fits_.emplace_back(Runner(candidate, caches));
@@ -104,6 +125,7 @@ void Predictor::fit_plans(std::span<const Candidate> candidates, const OpPoints&
     for (const std::size_t c : members) fits_[c].plan = static_cast<int>(plans_.size());
     if (!at_.empty()) {
       std::vector<std::array<float, kMostFeatures>> where;
+      where.reserve(known.size());
       for (const std::size_t i : known) where.push_back(at_[i]);
       for (std::size_t i = 0; i < at.size(); ++i)
         left_over.push_back(std::log(seconds[i] / fit.closed.seconds(at[i])));

@@ -21,8 +21,8 @@ CurvePoint point_of(double n, const Prediction& p) {
 }
 
 bool is_link(const std::string& name) {
-  return name == "in" || name == "out" || name == "shared in" || name == "fill" || name == "transfers" ||
-         name == "migrate" || name == "link";
+  return name == "in" || name == "out" || name == "shared in" || name == "both ways" || name == "fill" ||
+         name == "transfers" || name == "migrate" || name == "link";
 }
 
 double link_share(const Prediction& p) {

@@ -18,14 +18,16 @@ using Table = std::vector<std::pair<std::int64_t, Quantity>>;
 // Unified memory, from vec_add of 2^20 and 10 * 2^20 elements on the H200 (results/h200/managed.json): what a page of
 // 64 KiB costs to come back and forth when both sides touch it. Assumed everywhere else.
 constexpr double kPageBytes = 65536, kFaultSeconds = 25e-6, kPrefetchSeconds = 20e-6;
-// The link in both directions at once hides half of the shorter one, whether kernels or copy engines drive it.
-constexpr double kOverlap = 0.5;
+// A kernel that reads and writes the host's memory hides half of the shorter direction.
+constexpr double kMappedOverlap = 0.5;
+// Pieces in both directions at once get so much more than one direction alone.
+constexpr double kBothWays = 1.36;
 constexpr double kLargestPieces = 8, kPieceBytes = 2097152;
 // Of the fixed part of a copy: what one more in the same direction costs.
 constexpr double kNextCopy = 0.45;
 // Kernels that come back to their operands (products, and calls whose pieces share something) pay for it when these are
 // in the host's memory: some bytes cross the link again, and a wait for one takes about twice as long as on the device.
-// Like kNextCopy and kOverlap from the round trips of results/h200/calibrate.json and heldout.json, whose kernels'
+// Like kNextCopy and kBothWays from the round trips of results/h200/calibrate.json and heldout.json, whose kernels'
 // times were measured beside them.
 constexpr double kReadAgain = 1.3, kLinkWaits = 1;
 
@@ -149,7 +151,8 @@ Formula mapped_trip(const Call& call, const GpuCeilings& gpu, const Formula& ker
               fmt::format("{} over the link",
                           human_bytes(std::max(call.work.link_in_bytes, call.work.link_out_bytes))),
               comes_back || link_binds);
-  formula.add(read >= write ? "out" : "in", kOverlap * hidden, "what the other direction does not hide");
+  formula.add(read >= write ? "out" : "in", kMappedOverlap * hidden,
+              "what the other direction does not hide");
   formula.roof_seconds = open;
   return formula;
 }
@@ -171,17 +174,19 @@ Formula duplex_trip(const Call& call, const GpuCeilings& gpu, const Formula& ker
   const Moved into = moved(*in, call.work.link_in_bytes - call.whole_bytes, cut_operands);
   const Moved back = moved(*out, call.work.link_out_bytes, call.operands_out);
   const double pieces = pieces_of(call);
-  const double longest = std::max({into.seconds, back.seconds, kernel.seconds});
-  const double shorter = std::min(into.seconds, back.seconds);
-  const double fill =
-      kOverlap * shorter + (into.seconds + back.seconds + kernel.seconds - longest - shorter) / pieces;
+  const double longer = std::max(into.seconds, back.seconds);
+  const double wires = std::max(longer, (into.seconds + back.seconds) / kBothWays);
+  const bool link_binds = wires >= kernel.seconds;
+  const bool in_binds = into.seconds >= back.seconds;
   Formula formula;
   const double launch = latency_of(gpu, "launch");
   if (call.whole_bytes > 0) formula.add("shared in", first.seconds, first.detail);
-  formula.add("in", into.seconds, into.detail, longest == into.seconds);
-  add_kernel(formula, kernel, longest != into.seconds && longest == kernel.seconds);
-  formula.add("out", back.seconds, back.detail, longest != into.seconds && longest != kernel.seconds);
-  formula.add("fill", fill, fmt::format("first and last of {:.0f} pieces, and directions that meet", pieces));
+  formula.add("in", into.seconds, into.detail, link_binds && in_binds);
+  add_kernel(formula, kernel, !link_binds);
+  formula.add("out", back.seconds, back.detail, link_binds && !in_binds);
+  formula.add("both ways", wires - longer, "what the other direction takes from it", link_binds);
+  formula.add("fill", std::min(wires, kernel.seconds) / pieces,
+              fmt::format("first and last of {:.0f} pieces", pieces));
   formula.add_fixed("launch", launch * std::sqrt(pieces),
                     fmt::format("{:.0f} pieces, mostly behind the link", pieces));
   formula.add_fixed("sync", std::max(0.0, latency_of(gpu, "launch_sync") - launch), "waiting for the end");
@@ -223,10 +228,15 @@ Formula one_path(const Call& call, const GpuCeilings& gpu, const std::string& pa
   return missing_formula(fmt::format("no path '{}'", path));
 }
 
+// Beyond this the wait that a flag saves no longer shows, and no backend tries it.
+constexpr double kLatencyUpTo = 4 << 20;
+
+double link_bytes(const Call& call) { return call.work.link_in_bytes + call.work.link_out_bytes; }
+
 // Kernels work on the host's memory where each byte crosses the link once: pieces that share nothing, and small calls.
 bool may_be_mapped(const Call& call) {
   constexpr double kSmallCall = 64 << 10;
-  return call.shares_nothing || call.work.link_in_bytes + call.work.link_out_bytes <= kSmallCall;
+  return call.shares_nothing || link_bytes(call) <= kSmallCall;
 }
 
 // What the backend's own race would pick.
@@ -236,6 +246,7 @@ Formula automatic(const Call& call, const GpuCeilings& gpu, const Formula& kerne
     const std::string_view name = path;
     if (name == "duplex" && (!call.sliceable || pieces_of(call) < 2)) continue;
     if ((name == "latency" || name == "mapped") && !may_be_mapped(call)) continue;
+    if (name == "latency" && link_bytes(call) > kLatencyUpTo) continue;
     Formula formula = one_path(call, gpu, path, kernel, overhead);
     if (!formula.missing.empty() || (best.missing.empty() && formula.seconds >= best.seconds)) continue;
     best = std::move(formula);

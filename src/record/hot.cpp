@@ -114,8 +114,7 @@ class Analysis {
     const auto add = [&](Sums& sums) { (sample.blocked ? sums.waiting : sums.on_cpu) += seconds; };
     const Distinct& stack = distinct_[sample.stack];
     if (!stack.functions.empty()) add(self_[stack.functions.front()]);
-    for (std::size_t i = 0; i < stack.functions.size(); ++i) {
-      const std::uint32_t function = stack.functions[i];
+    for (const std::uint32_t function : stack.functions) {
       add(inclusive_[function]);
       if (sample.blocked) continue;
       ++hot_.functions[function].samples;

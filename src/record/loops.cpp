@@ -16,7 +16,7 @@
 namespace fulcrum::record {
 namespace {
 
-constexpr std::uint64_t kMostCodeBytes = 64 << 10;
+constexpr std::uint64_t kMostLoopCodeBytes = 64 << 10;
 constexpr std::int64_t kMostIterations = std::int64_t{1} << 48;
 
 struct Value {
@@ -218,7 +218,7 @@ CpuProfile::Loop loop_of(const inject::LoopEntry& entry, const Location& locatio
                         .iterations = static_cast<double>(entry.iterations)};
   const auto range = assembler.symbols().extent_of(location);
   if (entry.iterations != 0 || entry.inside != 0 || !range || !can_disassemble() ||
-      range->second - range->first > kMostCodeBytes)
+      range->second - range->first > kMostLoopCodeBytes)
     return loop;
   const auto code = instructions_of(assembler.modules()[location.module], *range);
   const std::size_t given = std::min(entry.word_count, inject::kLoopWords);

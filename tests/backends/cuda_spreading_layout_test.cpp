@@ -182,22 +182,6 @@ TEST(CudaSpreadingLayout, AddsRowsOfMixedDegreesInTheOrderOfTheDefinition) {
   }
 }
 
-TEST(CudaSpreadingLayout, AHubThatCtasShareBelongsToOneThatHasAPartOfIt) {
-  const Stored stored = with_degrees({3, 20000, 0, 70000, 5, 4097, 33}, 4);
-  for (const std::int32_t ctas : {2, 7, 132}) {
-    const Layout layout = make_layout(stored.rows(), ctas);
-    ASSERT_GT(layout.shared_hubs, 0);
-    for (std::int64_t i = 0; i < layout.shared_hubs; ++i) {
-      const auto owner =
-          static_cast<std::size_t>(layout.hubs[static_cast<std::size_t>(layout.first_shared_hub + i)].owner);
-      ASSERT_LT(owner + 1, layout.shares.size());
-      const auto first = layout.segments.begin() + layout.shares[owner].segment;
-      const auto last = layout.segments.begin() + layout.shares[owner + 1].segment;
-      EXPECT_TRUE(std::any_of(first, last, [i](const Segment& segment) { return segment.hub == i; }));
-    }
-  }
-}
-
 TEST(CudaSpreadingLayout, OwnSourcesNameEveryValueOnceAndInOrder) {
   const Stored stored = with_degrees({1, 0, 32, 33, 31, 64, 4096, 4097, 8193, 2, 0, 3, 3, 40}, 9);
   for (const std::int32_t ctas : {1, 3, 20}) {

@@ -26,6 +26,7 @@ if(FULCRUM_CUPTI_INCLUDE)  # cmake/trace.cmake looked for it
     target_compile_definitions(fulcrum_test_counters PUBLIC FULCRUM_CUPTI_LIBRARY="${FULCRUM_CUPTI_LIBRARY}")
   endif()
 endif()
+fulcrum_unite(fulcrum_test_counters "")
 foreach(fake IN LISTS fakes)
   add_library(fulcrum_fake_${fake} SHARED EXCLUDE_FROM_ALL support/nvml/fake_${fake}.cpp)
   set_target_properties(fulcrum_fake_${fake} PROPERTIES SUFFIX .so.1

@@ -3,7 +3,7 @@
 //
 // A bare loop of launches, for what tracing costs and loses: `launch_loop LAUNCHES [return|_exit|term|kill]`. It prints
 // the time of a launch and how many were made, then ends in the way that was asked for. `paced SECONDS` before them
-// launches at 20 kHz instead, for losses in seconds.
+// launches at 20 kHz instead, for losses in seconds. `turns BLOCKS LAUNCHES` waits for a byte before each block.
 #include <unistd.h>
 #include <csignal>
 
@@ -13,7 +13,27 @@ __global__ void count(unsigned* counter) {
   if (threadIdx.x == 0) *counter += 1;
 }
 
+/// Blocks of launches, each when it is this program's turn: prints the time of a launch in it.
+int take_turns(int blocks, int launches) {
+  unsigned* counter = truth::device_array<unsigned>(1);
+  for (int i = 0; i < 1000; ++i) count<<<1, 32>>>(counter);
+  CUDA_OK(cudaDeviceSynchronize());
+  std::printf("{\"ready\": 1}\n");
+  std::fflush(stdout);
+  for (int b = 0; b < blocks; ++b) {
+    char turn;
+    if (read(0, &turn, 1) != 1) return 1;
+    const double start = truth::now_seconds();
+    for (int i = 0; i < launches; ++i) count<<<1, 32>>>(counter);
+    CUDA_OK(cudaDeviceSynchronize());
+    std::printf("{\"block\": %.4f}\n", (truth::now_seconds() - start) / launches * 1e6);
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
 int main(int argc, char** argv) {
+  if (argc > 3 && std::string(argv[1]) == "turns") return take_turns(std::atoi(argv[2]), std::atoi(argv[3]));
   const bool paced = argc > 3 && std::string(argv[1]) == "paced";
   const double seconds = paced ? std::atof(argv[2]) : 0;
   const std::string end = paced ? argv[3] : argc > 2 ? argv[2] : "return";

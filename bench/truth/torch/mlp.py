@@ -85,16 +85,29 @@ def timed(trainer, steps):
     return (time.perf_counter() - start) / steps * 1e6, sorted(blocks)[len(blocks) // 2]
 
 
+def take_turns(trainer, blocks, steps):
+    """Blocks of steps, each when it is this program's turn: a byte comes, the time of a step goes."""
+    print(json.dumps({"ready": 1}), flush=True)
+    for _ in range(blocks):
+        if not os.read(0, 1):
+            return
+        print(json.dumps({"block": timed(trainer, steps)[0]}), flush=True)
+
+
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("--steps", type=int, default=1000)
     options.add_argument("--warmup", type=int, default=50)
     options.add_argument("--variant", choices=["broken", "pinned", "graph"], default="broken")
     options.add_argument("--profiler", help="profile with torch.profiler and write its trace to this file ('-': nowhere)")
+    options.add_argument("--turns", type=int, default=0, help="wait for a byte before each of so many blocks of --steps")
     options.add_argument("--end", choices=["return", "os_exit", "term", "kill"], default="return")
     o = options.parse_args()
     trainer = Trainer(o.variant)
     timed(trainer, o.warmup)
+    if o.turns:
+        take_turns(trainer, o.turns, o.steps)
+        return
     if o.profiler:
         from torch.profiler import ProfilerActivity, profile
         with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:

@@ -10,7 +10,7 @@
 
 namespace fulcrum::backends::cuda::entropy {
 
-inline constexpr int kBinWarps = 8, kBinRows = 8;
+inline constexpr int kBinWarps = 8, kBinRows = 4;
 
 /// A row of inputs under the first taps of a lane's four outputs and five columns on; zeros outside of the image.
 template <bool kVectors>
@@ -42,7 +42,7 @@ __device__ __noinline__ static float conv_apart(ConvImage image, int y, int x) {
 
 /// kVectors: a padding of one column, and rows of whole groups of four at 16 bytes.
 template <bool kVectors>
-__global__ void __launch_bounds__(kBinWarps* kWarp, 2) conv_bins(LabelJob job, ConvImage image, BinImage to) {
+__global__ void __launch_bounds__(kBinWarps* kWarp, 3) conv_bins(LabelJob job, ConvImage image, BinImage to) {
   const int lane = threadIdx.x % kWarp;
   const std::int64_t unit = static_cast<std::int64_t>(blockIdx.x) * kBinWarps + threadIdx.x / kWarp;
   const int block = static_cast<int>(unit % to.blocks), first = static_cast<int>(unit / to.blocks) * kBinRows;
@@ -50,13 +50,14 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, 2) conv_bins(LabelJob job, C
   streaming::follow();
   unsigned clamped = 0;
   if (first < to.h) {
-    const Bins bins = job.range == Range::given ? job.bins : bound_of(image, job.bins.lo, job.bins.hi);
     float weight[9], x[kBinRows + 2][6];
     bool finite = true;
 #pragma unroll
     for (int t = 0; t < 9; ++t) weight[t] = image.k[t], finite &= isfinite(weight[t]);
 #pragma unroll
     for (int i = 0; i < kBinRows + 2; ++i) load_taps<kVectors>(image, first + i - image.pad_y, column, x[i]);
+    // While inputs are on their way.
+    const Bins bins = job.range == Range::given ? job.bins : bound_of(image, job.bins.lo, job.bins.hi);
 #pragma unroll
     for (int r = 0; r < kBinRows; ++r) {
       const int y = first + r;

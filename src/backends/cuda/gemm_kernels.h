@@ -4,7 +4,7 @@
 // The entries that matmul and batched_matmul share; an op brings the function that reads its slots. By type and
 // precision: the fastest of the library's and our own ways ("default", "tf32", "f16", "bf16"), the library's first
 // proposal as it comes ("heuristic..."), bias and activation in a pass of their own ("unfused...": what fusing is
-// measured against), and ours, which need no library: plain fma chains ("simple...", "wide") and tensor-core tiles
+// measured against), and ours, which need no library: plain fma chains ("simple...") and tensor-core tiles
 // ("own...", "group_tf32").
 #pragma once
 
@@ -95,18 +95,9 @@ struct GemmEntries {
     GemmCall call = kCallOf(*args);
     call.gemm.element = kElement;
     if (!group_takes(call.gemm, call.operands)) return run_simple<kElement>(args, stream, count);
-    const int plan = group_plan_for(call.gemm);
+    const GroupPlan plan = group_plan_for(call.gemm);
     for (int64_t i = 0; i < count; ++i)
       FULCRUM_STATUS(enqueue_group(call.gemm, call.operands, plan, stream_of(stream)));
-    return done();
-  }
-
-  static fulcrum_status run_wide(const fulcrum_args* args, void* stream, int64_t count) {
-    const GemmCall call = kCallOf(*args);
-    if (!group_takes(call.gemm, call.operands)) return run_simple<Element::f32>(args, stream, count);
-    const int plan = wide_plan_for(call.gemm);
-    for (int64_t i = 0; i < count; ++i)
-      FULCRUM_STATUS(enqueue_wide(call.gemm, call.operands, plan, stream_of(stream)));
     return done();
   }
 
@@ -164,7 +155,6 @@ struct GemmEntries {
         own("own_f16", "fp16", "f16", run_group<Element::f16>),
         own("own_bf16", "bf16", "bf16", run_group<Element::bf16>),
         own("group_tf32", "tf32", "f32", run_group<Element::f32>),
-        own("wide", "fp32", "f32", run_wide),
         unfused("unfused", "fp32", "f32"),
         unfused("unfused_tf32", "tf32", "f32"),
         unfused("unfused_f16", "fp16", "f16"),
@@ -173,7 +163,7 @@ struct GemmEntries {
     return kernels;
   }
   /// Without the unfused ones, which come last: for an op that has neither bias nor activation.
-  static std::span<const fulcrum_kernel> plain() { return all().first(16); }
+  static std::span<const fulcrum_kernel> plain() { return all().first(15); }
 };
 
 }  // namespace fulcrum::backends::cuda

@@ -12,20 +12,20 @@
 
 namespace fulcrum::backends::cuda {
 
-/// How CTAs divide the work: numbers of the plans of group_launch.h.
-inline constexpr int kGroupPlans[] = {0, 1, 2, 3};
+/// A tile is made by one CTA, or by two that share its terms.
+enum class GroupPlan : int32_t { whole, shared };
+inline constexpr GroupPlan kGroupPlans[] = {GroupPlan::whole, GroupPlan::shared};
 
 /// Rows of A and B are whole chunks of 16 bytes, at such addresses; a device of 9.0.
 bool group_takes(const Gemm& gemm, const GemmOperands& operands);
-/// With terms shared where the tiles alone would leave half of the device idle.
-int group_plan_for(const Gemm& gemm);
+/// Shared where the tiles alone would leave half of the device idle.
+GroupPlan group_plan_for(const Gemm& gemm);
 /// Enqueues; `operands` as group_takes() wants them.
-fulcrum_status enqueue_group(const Gemm& gemm, const GemmOperands& operands, int plan, cudaStream_t stream);
+fulcrum_status enqueue_group(const Gemm& gemm, const GemmOperands& operands, GroupPlan plan,
+                             cudaStream_t stream);
 
-/// Its halves by type.
-fulcrum_status enqueue_group_16(const Gemm& gemm, const GemmOperands& operands, int plan,
-                                cudaStream_t stream);
-fulcrum_status enqueue_group_tf32(const Gemm& gemm, const GemmOperands& operands, int plan,
+/// The f32 half of it.
+fulcrum_status enqueue_group_tf32(const Gemm& gemm, const GemmOperands& operands, GroupPlan plan,
                                   cudaStream_t stream);
 
 }  // namespace fulcrum::backends::cuda

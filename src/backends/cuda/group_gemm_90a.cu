@@ -7,8 +7,10 @@
 #include <limits>
 
 #include "backends/cuda/gemm_epilogue.cuh"
-#include "backends/cuda/group_launch.h"
+#include "backends/cuda/group_gemm.h"
 #include "backends/cuda/group_ring.cuh"
+#include "backends/cuda/streaming.cuh"
+#include "backends/cuda/tensor_map.h"
 
 namespace fulcrum::backends::cuda {
 namespace {
@@ -73,6 +75,7 @@ __global__ void __launch_bounds__(P::kThreads, P::kCtasAnSm)
   begin_group(ring, left, right);
   if (warp == P::kUsers / 32) {
     if (threadIdx.x == P::kUsers) ring.template fetch<kBoxes>(share, left, right, entry);
+    __syncwarp();
     stand_by<P>();
     return;
   }
@@ -107,16 +110,32 @@ __global__ void __launch_bounds__(P::kThreads, P::kCtasAnSm)
 #endif
 }
 
-using Ways = Plans<Plan<1, 1, 1, 6>, Plan<1, 2, 2, 6>, Plan<2, 2, 2, 6>, Plan<1, 2, 2, 3>>;
+using Whole = Plan<1, 1, 1, 6>;
+using Shared = Plan<1, 1, 2, 6>;
 
-template <class T, bool kBf16>
-struct Launcher {
-  template <class P>
-  fulcrum_status with(const Gemm& g, const GemmOperands& operands, cudaStream_t stream) const {
-    return launch_group<P>(group_kernel<T, kBf16, P>, kBf16 ? MapType::bf16 : MapType::f16, g, operands,
-                           static_cast<T*>(operands.c), stream);
-  }
-};
+template <class T, bool kBf16, class P>
+fulcrum_status launch(const Gemm& g, const GemmOperands& operands, cudaStream_t stream) {
+  static const cudaError_t allowed =
+      cudaFuncSetAttribute(group_kernel<T, kBf16, P>, cudaFuncAttributeMaxDynamicSharedMemorySize, P::kBytes);
+  FULCRUM_CUDA(allowed);
+  CUtensorMap left, right;
+  FULCRUM_STATUS(make_tensor_map(g.element, {operands.a, g.k, g.m, g.batch}, kTile / P::kAcross, &left));
+  FULCRUM_STATUS(make_tensor_map(g.element, {operands.b, g.n, g.k, g.batch}, kDepth / P::kDown, &right));
+  const auto clusters = [](int64_t extent, int tiles) { return streaming::divide_up(extent, kTile * tiles); };
+  cudaLaunchAttribute attributes[2] = {};
+  cudaLaunchConfig_t config =
+      streaming::config_of({.ctas = clusters(g.m, P::kDown) * clusters(g.n, P::kAcross) * P::kCtas,
+                            .threads = P::kThreads,
+                            .programmatic = true,
+                            .cluster = P::kCtas,
+                            .shared_bytes = P::kBytes},
+                           nullptr, attributes);
+  config.stream = stream;
+  config.gridDim.y = static_cast<unsigned>(g.batch);
+  FULCRUM_CUDA(cudaLaunchKernelEx(&config, group_kernel<T, kBf16, P>, g, left, right, operands.bias,
+                                  static_cast<T*>(operands.c)));
+  return done();
+}
 
 }  // namespace
 
@@ -131,21 +150,22 @@ bool group_takes(const Gemm& g, const GemmOperands& operands) {
          g.batch <= kMostEntries && tiles <= kMost / 16;
 }
 
-int group_plan_for(const Gemm& g) {
+GroupPlan group_plan_for(const Gemm& g) {
   const int64_t tiles = streaming::divide_up(g.m, kTile) * streaming::divide_up(g.n, kTile) * g.batch;
-  return tiles * 2 <= device().sms ? 1 : 0;
+  return tiles * 2 <= device().sms && g.k > kDepth ? GroupPlan::shared : GroupPlan::whole;
 }
 
-fulcrum_status enqueue_group(const Gemm& g, const GemmOperands& operands, int plan, cudaStream_t stream) {
+fulcrum_status enqueue_group(const Gemm& g, const GemmOperands& operands, GroupPlan plan,
+                             cudaStream_t stream) {
   if (g.outputs() == 0) return done();
-  return g.element == Element::f32 ? enqueue_group_tf32(g, operands, plan, stream)
-                                   : enqueue_group_16(g, operands, plan, stream);
-}
-
-fulcrum_status enqueue_group_16(const Gemm& g, const GemmOperands& operands, int plan, cudaStream_t stream) {
-  if (g.element == Element::bf16)
-    return Ways::run(plan, Launcher<__nv_bfloat16, true>{}, g, operands, stream);
-  return Ways::run(plan, Launcher<__half, false>{}, g, operands, stream);
+  if (g.element == Element::f32) return enqueue_group_tf32(g, operands, plan, stream);
+  const bool whole = plan == GroupPlan::whole;
+  if (g.element == Element::bf16) {
+    return whole ? launch<__nv_bfloat16, true, Whole>(g, operands, stream)
+                 : launch<__nv_bfloat16, true, Shared>(g, operands, stream);
+  }
+  return whole ? launch<__half, false, Whole>(g, operands, stream)
+               : launch<__half, false, Shared>(g, operands, stream);
 }
 
 }  // namespace fulcrum::backends::cuda

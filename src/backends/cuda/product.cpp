@@ -21,7 +21,6 @@ constexpr int kProposals = 8;
 constexpr int kSplitProposals = 8;      // with a pass of ours behind them
 constexpr double kOwnFlops = 1 << 27;   // above it our chains are not even tried
 constexpr double kTensorFlops = 4e9;    // above it nor are our tensor-core products
-constexpr double kWideFlops = 1 << 26;  // below it tiles of 128 leave the device empty
 constexpr double kTinyFlops = 1 << 16;  // below it one launch is all the time there is
 constexpr int kRounds = 3, kMostCalls = 20;
 constexpr float kRoundMs = 0.2F, kLongRoundMs = 4;
@@ -58,8 +57,8 @@ fulcrum_status Product::run(const GemmOperands& operands, cudaStream_t stream) c
   if (gemm_.outputs() == 0) return done();
   if (route_.maker == Maker::tensor)
     return enqueue_tensor(gemm_, operands, static_cast<TensorTile>(route_.tile), stream);
-  if (route_.maker == Maker::group) return enqueue_group(gemm_, operands, route_.tile, stream);
-  if (route_.maker == Maker::wide) return enqueue_wide(gemm_, operands, route_.tile, stream);
+  if (route_.maker == Maker::group)
+    return enqueue_group(gemm_, operands, static_cast<GroupPlan>(route_.tile), stream);
   if (route_.maker == Maker::chains) {
     enqueue_tiles(gemm_, operands, route_.tile, stream);
     return launched("a matrix product");
@@ -111,11 +110,8 @@ class RouteSearch {
         routes_.push_back(Route{.maker = Maker::tensor, .tile = static_cast<int>(tile)});
     }
     if (precision_ != Precision::fp32 && flops_of(gemm_) < kTensorFlops && group_takes(gemm_, operands_)) {
-      for (const int plan : kGroupPlans) routes_.push_back(Route{.maker = Maker::group, .tile = plan});
-    }
-    if (precision_ == Precision::fp32 && gemm_.element == Element::f32 && flops_of(gemm_) > kWideFlops &&
-        group_takes(gemm_, operands_)) {
-      for (const int plan : kWidePlans) routes_.push_back(Route{.maker = Maker::wide, .tile = plan});
+      for (const GroupPlan plan : kGroupPlans)
+        routes_.push_back(Route{.maker = Maker::group, .tile = static_cast<int>(plan)});
     }
     if (flops_of(gemm_) > kOwnFlops) return;
     for (const int tile : kTiles) routes_.push_back(Route{.tile = tile});

@@ -9,19 +9,17 @@
 #include "backends/cuda/blas_lt.h"
 #include "backends/cuda/group_gemm.h"
 #include "backends/cuda/tensor_gemm.h"
-#include "backends/cuda/wide_gemm.h"
 
 namespace fulcrum::backends::cuda {
 
-/// Whose kernel: our fma chains, a tile of them a thread or wide ones, our products of warps or of warpgroups, or the
-/// library's.
-enum class Maker : int32_t { chains, wide, tensor, group, library };
+/// Whose kernel: our fma chains, our products of warps or of warpgroups, or the library's.
+enum class Maker : int32_t { chains, tensor, group, library };
 
 /// How a product is done.
 struct Route {
   Maker maker = Maker::chains;
   bool fused = true;  // bias and activation inside the library's kernel; else a pass of ours follows
-  int tile = 0;       // our own kernel's; a TensorTile of tensor, a plan of wide and group
+  int tile = 0;       // our own kernel's; a TensorTile of tensor, a GroupPlan of group
   cublasLtMatmulAlgo_t algorithm = {};
   std::size_t workspace_bytes = 0;
 };

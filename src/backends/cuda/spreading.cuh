@@ -12,8 +12,6 @@ namespace fulcrum::backends::cuda::spreading {
 
 template <Team kTeam, Look kLook, bool kHeld>
 struct Spreader {
-  static constexpr bool kTold = kLook == Look::told, kOwn = kTold || kLook == Look::own;
-
   const Graph& g;
   const State& s;
   const Rule& rule;
@@ -25,8 +23,7 @@ struct Spreader {
   Share first, end;  // this CTA's
   std::int64_t first_wanted = 0;
   int wanted_count = 0;
-  std::uint32_t sense = 0;  // told: the tag of what is passed on now
-  bool first_hop = false;
+  std::uint32_t sense = 0;
 
   template <class T>
   __device__ T* in_shared(int place) const {
@@ -35,10 +32,6 @@ struct Spreader {
   __device__ float* values(std::int32_t parity) const {
     if constexpr (kTeam == Team::cta) return in_shared<float>(at.view) + (parity & 1) * g.positions;
     return s.passed[parity & 1];
-  }
-  /// What positions, and behind them parts, are told in a hop.
-  __device__ std::uint64_t* told(std::int32_t hop) const {
-    return s.told + hop * (g.positions + g.shared_parts);
   }
   __device__ float* activations() const {
     if constexpr (kTeam == Team::cta) return in_shared<float>(at.view) + 2 * g.positions;
@@ -54,13 +47,6 @@ struct Spreader {
 #endif
     }
     if constexpr (kTeam == Team::grid) grid_barrier(s.word, sense);
-  }
-
-  /// The activation of a node with a long row, which only one thread asks for. Where there are no barriers, the first
-  /// hop makes it.
-  __device__ __forceinline__ float activation_at(std::int32_t position) const {
-    if (!kTold || !first_hop) return activations()[position];
-    return rule.include_source ? x[g.node_of[position]] : 0.0F;
   }
 
   /// A copy that is there after wait_held() and a barrier. All arrays and shares of them begin at multiples of kBytes.
@@ -79,7 +65,7 @@ struct Spreader {
   __device__ void hold() {
     first = g.shares[blockIdx.x];
     end = g.shares[blockIdx.x + 1];
-    if constexpr (kOwn) {
+    if constexpr (kLook == Look::own) {
       first_wanted = g.wanted_begin[blockIdx.x];
       wanted_count = static_cast<int>(g.wanted_begin[blockIdx.x + 1] - first_wanted);
     }
@@ -92,7 +78,7 @@ struct Spreader {
     hold<8>(g.segments + first.segment, end.segment - first.segment, at.segments);
     hold<16>(g.tiles + first.tile, end.tile - first.tile, at.tiles);
     hold<16>(g.hubs + first.hub, end.hub - first.hub, at.hubs);
-    if constexpr (kOwn) hold<16>(g.wanted + first_wanted, wanted_count, at.wanted);
+    if constexpr (kLook == Look::own) hold<16>(g.wanted + first_wanted, wanted_count, at.wanted);
     asm volatile("cp.async.commit_group;" ::: "memory");
   }
   template <int kLeft>
@@ -202,13 +188,6 @@ struct Spreader {
     return sum;
   }
 
-  __device__ __forceinline__ void pass_on(float* to, std::int32_t position, float value) const {
-    if constexpr (kTold) {
-      tell(reinterpret_cast<std::uint64_t*>(to) + position, value, sense);
-    } else {
-      to[position] = value;
-    }
-  }
   /// A node's new state; returns whether it passes something on.
   __device__ __forceinline__ bool settle(std::int32_t position, float sum, float activation, float& kept,
                                          float* to, bool last) const {
@@ -217,7 +196,7 @@ struct Spreader {
       const std::int32_t node = node_of(position);
       if (node >= 0) out[node] = activation;
     } else {
-      pass_on(to, position, passed_on);
+      to[position] = passed_on;
       kept = activation;
     }
     return passed_on != 0.0F;  // NaN too
@@ -245,22 +224,20 @@ struct Spreader {
   }
 
   /// The sum of a hub that CTAs share by whoever brings its last part; parts are added in order.
-  __device__ void settle_part(const Segment& segment, float sum, float* to, bool last) const {
-    if constexpr (kTold) {
-      tell(reinterpret_cast<std::uint64_t*>(to) + g.positions + segment.part, sum, sense);
-      return;
-    }
-    const Hub hub = g.hubs[g.first_shared_hub + segment.hub];
+  __device__ void settle_part(const Segment& segment, const Hub& hub, float sum, float activation, float* to,
+                              bool last) const {
     __stcg(s.parts + segment.part, sum);
-    __threadfence();
-    if (atomicAdd(s.tickets + segment.hub, 1u) != static_cast<std::uint32_t>(hub.segments) - 1) return;
+    std::uint32_t before;  // what others stored before their tickets is there behind this one
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
+                 : "=r"(before)
+                 : "l"(s.tickets + segment.hub)
+                 : "memory");
+    if (before != static_cast<std::uint32_t>(hub.segments) - 1) return;
     s.tickets[segment.hub] = 0;
-    __threadfence();
     float total = 0.0F;
 #pragma unroll 4
     for (std::int32_t i = 0; i < hub.segments; ++i) total = total + __ldcg(s.parts + hub.first + i);
-    float& kept = activations()[hub.position];
-    settle(hub.position, total, kept, kept, to, last);
+    settle(hub.position, total, activation, activations()[hub.position], to, last);
   }
 
   /// Segments of a tile, each by a warp; then lane j settles the row of the warp's segment j.
@@ -270,7 +247,9 @@ struct Spreader {
       const std::int32_t number = base + lane * kWarps;
       const bool there = number < tile.segments;
       const Segment mine = there ? segment_at(tile.first_segment + number) : Segment{0, 0, 0, kLocal, 0, 0};
-      const float activation = mine.hub == kWhole ? activation_at(mine.position) : 0.0F;
+      // Asked for early: there is time until the sums are made.
+      const Hub hub = mine.hub >= 0 ? g.hubs[g.first_shared_hub + mine.hub] : Hub{0, 0, 0, 0};
+      const float activation = mine.hub != kLocal ? activations()[mine.position] : 0.0F;
       float my_sum = 0.0F;
 #pragma unroll 1
       for (int j = 0; j < kLanes && base + j * kWarps < tile.segments; ++j) {
@@ -291,27 +270,13 @@ struct Spreader {
       } else if (mine.hub == kLocal) {
         in_shared<float>(at.parts)[mine.part] = my_sum;
       } else {
-        settle_part(mine, my_sum, to, last);
+        settle_part(mine, hub, my_sum, activation, to, last);
       }
-    }
-  }
-
-  /// Hubs whose parts CTAs tell their owner. Here a warp waits for others, which wait for no later hop.
-  __device__ void settle_shared_hubs(float* to, bool last) const {
-    for (std::int64_t i = threadIdx.x; i < g.shared_hubs; i += kThreads) {
-      const Hub hub = g.hubs[g.first_shared_hub + i];
-      if (hub.owner != static_cast<std::int32_t>(blockIdx.x)) continue;
-      const std::uint64_t* parts = reinterpret_cast<const std::uint64_t*>(to) + g.positions + hub.first;
-      float total = 0.0F;
-      for (std::int32_t part = 0; part < hub.segments; ++part)
-        total = total + told_value(hear(parts + part), parts + part, sense);
-      settle(hub.position, total, activation_at(hub.position), activations()[hub.position], to, last);
     }
   }
 
   /// Hubs of this CTA alone, once all their parts are in shared memory.
   __device__ void settle_hubs(float* to, bool last) const {
-    if constexpr (kTold) settle_shared_hubs(to, last);
     if (first.hub == end.hub) return;
     __syncthreads();
     for (std::int32_t i = first.hub + static_cast<std::int32_t>(threadIdx.x); i < end.hub; i += kThreads) {
@@ -319,22 +284,23 @@ struct Spreader {
       const float* parts = in_shared<const float>(at.parts) + hub.first;
       float total = 0.0F;
       for (std::int32_t part = 0; part < hub.segments; ++part) total = total + parts[part];
-      settle(hub.position, total, activation_at(hub.position), activations()[hub.position], to, last);
+      float& kept = activations()[hub.position];
+      settle(hub.position, total, kept, kept, to, last);
     }
   }
 
   /// Before the first hop: what the input says, by position.
   __device__ void start() {
     const bool last = rule.hops == 0;
-    float* const to = kTold ? reinterpret_cast<float*>(told(0)) : values(0);
-    const auto begin = [&](std::int32_t position, std::int32_t node, float* kept) {
+    float* const to = values(0);
+    const auto begin = [&](std::int32_t position, std::int32_t node, float& kept) {
       const float value = node >= 0 ? x[node] : 0.0F;
       const float activation = rule.include_source ? value : 0.0F;
       if (last) {
         if (node >= 0) out[node] = activation;
       } else {
-        pass_on(to, position, value);
-        if (kept != nullptr) *kept = activation;
+        to[position] = value;
+        kept = activation;
       }
       return value != 0.0F;
     };
@@ -343,11 +309,11 @@ struct Spreader {
     const std::int64_t threads = std::int64_t{gridDim.x} * kThreads;
     for (std::int64_t p = std::int64_t{blockIdx.x} * kThreads + threadIdx.x; p < g.long_positions;
          p += threads) {
-      begin(static_cast<std::int32_t>(p), g.node_of[p], kTold ? nullptr : activations() + p);
+      begin(static_cast<std::int32_t>(p), g.node_of[p], activations()[p]);
     }
     for (std::int32_t slice = first.slice + warp; slice < end.slice; slice += kWarps) {
       const std::int32_t position = position_of(slice);
-      mark(position, begin(position, node_of(position), &activation_of(slice)), s.bits[0], last);
+      mark(position, begin(position, node_of(position), activation_of(slice)), s.bits[0], last);
     }
   }
 
@@ -385,35 +351,9 @@ struct Spreader {
       }
     }
   }
-  /// The same of a hop whose values are told. All are asked for before the first is waited for.
-  __device__ __forceinline__ void hear_own(const std::uint64_t* from, std::uint32_t tag) const {
-    constexpr int kBatch = 5;
-    const std::int32_t* list = kHeld ? in_shared<const std::int32_t>(at.wanted) : g.wanted + first_wanted;
-    float* const view = in_shared<float>(at.view);
-#pragma unroll 1
-    for (int base = static_cast<int>(threadIdx.x); base < wanted_count; base += kBatch * kThreads) {
-      const std::uint64_t* place[kBatch];
-      std::uint64_t word[kBatch];
-#pragma unroll
-      for (int i = 0; i < kBatch; ++i) {
-        place[i] = from + list[min(base + i * kThreads, wanted_count - 1)];
-        word[i] = hear(place[i]);
-      }
-#pragma unroll
-      for (int i = 0; i < kBatch; ++i) {
-        const float value = told_value(word[i], place[i], tag);
-        if (base + i * kThreads < wanted_count) view[base + i * kThreads] = value;
-      }
-    }
-  }
   /// Everybody's values, or some of them and the bits of all, into shared memory.
   __device__ const float* look(std::int32_t parity) const {
     if constexpr (kTeam == Team::cta || kLook == Look::plain) return values(parity);
-    if constexpr (kTold) {
-      hear_own(told(parity), sense - 1);
-      __syncthreads();
-      return in_shared<const float>(at.view);
-    }
     if constexpr (kLook == Look::own) {
       fetch_own(values(parity));
       __syncthreads();
@@ -431,25 +371,15 @@ struct Spreader {
   }
 
   __device__ void run() {
-    if constexpr (kTold) {
-      sense = (*reinterpret_cast<volatile std::uint32_t*>(s.calls) + 1) * (2 * kMostToldHops);
-    } else if constexpr (kTeam == Team::grid) {
-      sense = *reinterpret_cast<volatile std::uint32_t*>(s.word);
-    }
+    if constexpr (kTeam == Team::grid) sense = *reinterpret_cast<volatile std::uint32_t*>(s.word);
     start();
     wait_held<0>();
-    if constexpr (kTold) __syncthreads();  // what is held is there for all
     int buffer = 0;
     for (std::int32_t hop = 1; hop <= rule.hops; ++hop) {
       const bool last = hop == rule.hops;
-      if constexpr (kTold) {
-        ++sense;
-        first_hop = hop == 1;
-      } else {
-        barrier();
-      }
+      barrier();
       const float* from = look(hop - 1);
-      float* const to = kTold ? reinterpret_cast<float*>(told(hop)) : values(hop);
+      float* const to = values(hop);
       std::uint32_t* const bits = s.bits[hop & 1];
 #pragma unroll 1
       for (std::int32_t number = first.tile; number < end.tile; ++number) {
@@ -464,14 +394,6 @@ struct Spreader {
       }
       settle_hubs(to, last);
     }
-    if constexpr (kTold) leave();
-  }
-  /// The last CTA that is through counts the call: all have read the count by then.
-  __device__ void leave() const {
-    __syncthreads();
-    if (threadIdx.x != 0 || atomicAdd(s.calls + 1, 1u) != gridDim.x - 1) return;
-    s.calls[1] = 0;
-    s.calls[0] += 1;
   }
 };
 

@@ -51,8 +51,7 @@ struct Tile {
 /// A row of several segments: its sums are parts [first, first + segments).
 struct Hub {
   std::int32_t first, segments;
-  std::int32_t position;
-  std::int32_t owner;  // of one that CTAs share: a CTA that has a part of it
+  std::int32_t position, unused;
 };
 
 /// What a CTA has to do: everything from its own entry to the next one's.
@@ -90,8 +89,8 @@ struct Layout {
 
 namespace detail {
 
-// In edges: what a row costs beside them.
-inline constexpr std::int64_t kSliceCost = 64, kSegmentCost = 64;
+// In edges: what a row costs beside them. A part of a row that CTAs share is waited for by all.
+inline constexpr std::int64_t kSliceCost = 64, kSegmentCost = 64, kSharedCost = 3072;
 
 class Maker {
  public:
@@ -192,7 +191,8 @@ class Maker {
       const auto [cost, cta] = least.top();
       least.pop();
       of_[static_cast<std::size_t>(cta)].push_back(part);
-      load_[static_cast<std::size_t>(cta)] = cost + part.edges + kSegmentCost;
+      load_[static_cast<std::size_t>(cta)] =
+          cost + part.edges + kSegmentCost + (part.shared ? kSharedCost : 0);
       least.emplace(load_[static_cast<std::size_t>(cta)], cta);
     }
   }
@@ -309,19 +309,14 @@ class Maker {
   void share_hubs() {
     out_.first_shared_hub = static_cast<std::int64_t>(out_.hubs.size());
     std::vector<std::int32_t> hub_of(static_cast<std::size_t>(long_count_), -1);
-    std::int32_t cta = 0;
-    for (std::size_t number = 0; number < out_.segments.size(); ++number) {
-      Segment& segment = out_.segments[number];
+    for (Segment& segment : out_.segments) {
       if (segment.hub < 0) continue;
-      while (out_.shares[static_cast<std::size_t>(cta) + 1].segment <= static_cast<std::int32_t>(number))
-        ++cta;
       std::int32_t& hub = hub_of[static_cast<std::size_t>(segment.position)];
       if (hub < 0) {
         hub = static_cast<std::int32_t>(out_.shared_hubs++);
         const std::int32_t degree = rows_.degree(out_.node_of[static_cast<std::size_t>(segment.position)]);
         const std::int32_t segments = (degree - 1) / kSegment + 1;
-        out_.hubs.push_back(
-            Hub{static_cast<std::int32_t>(out_.shared_parts), segments, segment.position, cta});
+        out_.hubs.push_back(Hub{static_cast<std::int32_t>(out_.shared_parts), segments, segment.position, 0});
         out_.shared_parts += segments;
       }
       segment.hub = hub;

@@ -16,14 +16,13 @@ inline constexpr int kThreads = 1024, kWarps = kThreads / kLanes;
 enum class Team { cta, cluster, grid };
 /// How a term finds what its source passed on. `whole`: all values are in shared memory. `bits`: a bit for each node
 /// that passes something on is there, and only such a node's value is fetched. `hot`: the same, but the values of the
-/// first positions are there too. `own`: the values that this CTA's edges name are there, each once. `told`: the same,
-/// and whoever passes a value on says of which hop it is, so that nobody waits for all. `plain`: every value is fetched.
-enum class Look { whole, bits, hot, own, told, plain };
-inline constexpr std::int32_t kMostToldHops = 8;
+/// first positions are there too. `own`: the values that this CTA's edges name are there, each once. `plain`: every
+/// value is fetched.
+enum class Look { whole, bits, hot, own, plain };
 
 /// The layout in the device's memory.
 struct Graph {
-  std::int64_t long_positions, positions, first_shared_hub, shared_hubs, shared_parts;
+  std::int64_t long_positions, positions, first_shared_hub;
   const std::int32_t* node_of;
   const std::int32_t* sources;
   const float* weights;
@@ -44,9 +43,6 @@ struct State {
   float* parts;            // sums of segments of hubs that CTAs share
   std::uint32_t* tickets;  // by such hub; zero between hops
   std::uint32_t* word;     // of the grid's barrier
-  std::uint64_t*
-      told;  // by hop: values of positions and of parts that CTAs share, each with its tag above it
-  std::uint32_t* calls;  // so many were made before; then a ticket of each CTA that is through
 };
 
 struct Rule {
@@ -97,27 +93,6 @@ __device__ __forceinline__ void grid_barrier(std::uint32_t* word, std::uint32_t&
   }
   sense ^= kTop;
   __syncthreads();
-}
-
-/// A value with the tag of its hop in one word, which is whole or not there: no order of other writes matters.
-__device__ __forceinline__ void tell(std::uint64_t* to, float value, std::uint32_t tag) {
-  const std::uint64_t word = std::uint64_t{tag} << 32 | __float_as_uint(value);
-  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(word) : "memory");
-}
-__device__ __forceinline__ std::uint64_t hear(const std::uint64_t* from) {
-  std::uint64_t word;
-  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(from) : "memory");
-  return word;
-}
-/// `word` as it was heard, or as it is once it has the tag.
-__device__ __forceinline__ float told_value(std::uint64_t word, const std::uint64_t* from,
-                                            std::uint32_t tag) {
-  constexpr std::uint32_t kMostPolls = 1u << 24;  // seconds: an error is better than a hang
-  for (std::uint32_t polls = 0; static_cast<std::uint32_t>(word >> 32) != tag; ++polls) {
-    word = hear(from);
-    if (polls == kMostPolls) __trap();
-  }
-  return __uint_as_float(static_cast<std::uint32_t>(word));
 }
 
 }  // namespace fulcrum::backends::cuda::spreading

@@ -7,6 +7,7 @@
 
 #include <cuda.h>
 
+#include "backends/cuda/gemm.h"
 #include "backends/cuda/runtime.h"
 
 namespace fulcrum::backends::cuda {
@@ -17,10 +18,7 @@ struct MatrixStack {
   int64_t columns, rows, entries;
 };
 
-/// What elements are, and what they become on the way: f32 rounded is tf32.
-enum class MapType : int32_t { f16, bf16, f32, tf32 };
-
 /// Boxes are 128 bytes wide.
-fulcrum_status make_tensor_map(MapType type, const MatrixStack& stack, int box_rows, CUtensorMap* into);
+fulcrum_status make_tensor_map(Element element, const MatrixStack& stack, int box_rows, CUtensorMap* into);
 
 }  // namespace fulcrum::backends::cuda

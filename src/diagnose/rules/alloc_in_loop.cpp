@@ -70,6 +70,12 @@ std::string next_step(const Allocations& found) {
          "release threshold to be one";
 }
 
+// A pool that hands memory out of what it kept is no allocation: its calls take no longer than launches.
+bool is_pool_that_keeps(const Facts& facts, const Allocations& found) {
+  const int pool = count(found, {CallKind::pool_alloc, CallKind::pool_free});
+  return pool == int(found.calls.size()) && found.seconds < double(pool) * facts.timeline.launch.seconds;
+}
+
 Looked look(const Facts& facts) {
   if (auto missing = needs_simulation(facts, "alloc_in_loop")) return {{}, std::move(missing)};
   const Joined joined(facts);
@@ -77,6 +83,7 @@ Looked look(const Facts& facts) {
   const double all = facts.timeline.seconds;
   if (found.calls.size() < kLeastCalls) return {};
   if (has_steps(facts) && found.steps < kLeastSteps * steps(facts)) return {};
+  if (is_pool_that_keeps(facts, found)) return {};
   if (found.seconds < kLeastShare * all && double(found.calls.size()) < kLeastASecond * all) return {};
 
   const std::vector<Idle> idle = idle_times(facts, joined);

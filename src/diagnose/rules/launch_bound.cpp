@@ -13,11 +13,12 @@ namespace fulcrum::diagnose {
 namespace {
 
 constexpr double kLeastShare = 0.05;     // of the time that the GPU waits for launches
+constexpr double kLeastUnsure = 0.1;     // the high end, where the low one is next to nothing
 constexpr std::size_t kLeastGaps = 16;   // fewer are no loop of launches
 constexpr std::size_t kLeastRun = 4;     // launches in a row that are worth a graph
 constexpr std::size_t kLongestRun = 64;  // launches a graph holds where no iteration says so
 // Between two nodes of a graph it may take longer or less long than the simulation says.
-constexpr double kNodeSlowerSeconds = 0.5e-6, kNodeFasterSeconds = 0.2e-6;
+constexpr double kNodeSlowerSeconds = 0.5e-6, kNodeFasterSeconds = 0.35e-6;
 constexpr double kLeastNodeSeconds = 0.6e-6;  // a GPU starts no more nodes than that, of however many graphs
 
 struct Runs {
@@ -183,6 +184,7 @@ Looked look(const Facts& facts) {
   finding.ops = some(runs.ops);
   finding.calls = some(runs.calls);
   add_gain(finding, range(facts, low, high, runs.nodes / 2, std::move(runs.host)));
+  if (finding.saved_low < facts.threshold && finding.saved_high < kLeastUnsure) return {};
   return {{std::move(finding)}, {}};
 }
 

@@ -18,6 +18,7 @@ constexpr double kLeastExposed = 0.05;  // of the time
 // Hiding copies takes chunks or a second buffer, and uploads alone are often hidden by a loader that runs ahead: only
 // what is worth that is said.
 constexpr double kLeastBothWays = 0.2, kLeastOneWay = 0.35;
+constexpr double kLeastApart = 0.1;       // copies have streams of their own: somebody meant them to overlap
 constexpr double kOverlapsAlready = 0.3;  // of what could overlap
 constexpr std::size_t kLeastCopies = 4;
 constexpr double kBothWays = 0.1;  // the lesser direction, of all copies
@@ -51,6 +52,12 @@ struct Lanes {
   std::vector<std::uint32_t> copies;
   double bytes = 0;
   std::size_t waited_for = 0;  // copies by synchronous calls
+  std::set<std::uint32_t> copy_streams, kernel_streams;
+  bool apart() const {
+    return !copy_streams.empty() && std::none_of(copy_streams.begin(), copy_streams.end(), [&](auto stream) {
+      return kernel_streams.count(stream) > 0;
+    });
+  }
 };
 
 Lanes lanes_of(const Facts& facts, const Joined& joined, int device) {
@@ -64,12 +71,14 @@ Lanes lanes_of(const Facts& facts, const Joined& joined, int device) {
     if (!is_steady(facts, op.begin_ns) || device_of_op(facts, op) != device) continue;
     if (op.kind == GpuOpKind::kernel || op.kind == GpuOpKind::graph) {
       lanes.spans[1].emplace_back(op.begin_ns, op.end_ns);
+      lanes.kernel_streams.insert(op.stream);
     } else if (op.kind == GpuOpKind::copy && crosses(op) && !is_pageable(op) && double(op.bytes) >= small &&
                others.count(i) == 0) {
       lanes.spans[op.copy == CopyKind::h2d ? 0 : 2].emplace_back(op.begin_ns, op.end_ns);
       lanes.copies.push_back(i);
       lanes.bytes += double(op.bytes);
       lanes.waited_for += !op.async;
+      lanes.copy_streams.insert(op.stream);
     }
   }
   Spans all;
@@ -101,7 +110,8 @@ Looked look(const Facts& facts) {
   const double exposed = lanes.all_seconds - kernels;  // copies with no kernel beside them
   const double hidden = std::min(exposed, lanes.all_seconds - longest);
   const bool both_ways = std::min(up, down) > kBothWays * (up + down);
-  if (exposed < kLeastExposed * all || hidden < (both_ways ? kLeastBothWays : kLeastOneWay) * all) return {};
+  const double least = lanes.apart() ? kLeastApart : both_ways ? kLeastBothWays : kLeastOneWay;
+  if (exposed < kLeastExposed * all || hidden < least * all) return {};
 
   Change change;
   const double left = 1 - hidden / (up + down);
@@ -119,8 +129,12 @@ Looked look(const Facts& facts) {
                   time_text(facts, up), time_text(facts, kernels), time_text(facts, down),
                   time_text(facts, lanes.all_seconds), time_text(facts, lanes.all_seconds - hidden)));
   finding.evidence.push_back("pinned memory: the copy engines could work beside the kernels");
+  if (lanes.apart()) finding.evidence.push_back("copies have streams of their own, and still take turns");
   finding.next_step =
-      "split the work into chunks and put upload, kernel and download of each on one of several streams";
+      lanes.apart()
+          ? "give copies a second buffer, so that the next one need not wait until this one was used"
+          : "split the work into chunks and put upload, kernel and download of each on one of several "
+            "streams";
   finding.verify = verify_by_difference();
   finding.ops = some(lanes.copies);
   add_gain(finding, range(facts, 0, high, 0, std::move(change)));

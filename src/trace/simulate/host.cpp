@@ -149,12 +149,18 @@ class HostLinker {
   /// Synchronous copies: the call returns when its own op has ended.
   bool link_own_ops(std::uint32_t c) {
     bool waits = false;
+    std::int64_t beside_ns = length_ns(c);  // of the call: what it did beside waiting for its op
     for (const auto i : joined_.caused_by(c)) {
       if (!waits_for_own_op(c, i)) continue;
       wait_for(c, i, times_.end_ns[c] - joined_.end_ns[i]);
       waits = true;
+      beside_ns -=
+          std::min(times_.end_ns[c], joined_.end_ns[i]) - std::max(times_.begin_ns[c], joined_.begin_ns[i]);
     }
-    if (waits) own_ns_[c] = std::min(own_ns_[c], usual_ns_[joined_.call(c).kind]);
+    if (waits) {
+      const std::int64_t usual_ns = usual_ns_[joined_.call(c).kind];
+      own_ns_[c] = std::min({own_ns_[c], usual_ns, std::max<std::int64_t>(0, beside_ns)});
+    }
     return waits;
   }
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // activation_spreading on the device: all hops are one launch. Small graphs stay in one CTA or one cluster, whose
-// barriers cost less; others take the whole grid. Variants name the team; `gather` fetches every value for every edge,
-// `own` each value once a CTA, and `told` does so without barriers.
+// barriers cost less; others take the whole grid. Variants name the team; `gather` fetches every value for every edge, `own` each value once
+// a CTA.
 #include <algorithm>
 #include <memory>
 #include <new>
@@ -31,11 +31,10 @@ struct Plan {
   Look look = Look::bits;
   bool held = false, programmatic = false;
   int ctas = 1;
-  std::int32_t told_hops = 0;  // for so many there is room to tell values
   std::size_t shared_bytes = 0;
   Places places{};
   std::shared_ptr<const DeviceGraph> graph;
-  Scratch values, bits, parts, words, told;
+  Scratch values, bits, parts, words;
 };
 
 using Kernel = void (*)(const Graph, const State, const Rule, const float*, float*, Places);
@@ -45,8 +44,7 @@ Kernel kernel_of(bool held) {
   return held ? spread<kTeam, kLook, true> : spread<kTeam, kLook, false>;
 }
 
-Kernel kernel_of(const Plan& plan, std::int32_t hops) {
-  if (plan.told_hops >= std::max(hops, 1)) return spread<Team::grid, Look::told, true>;
+Kernel kernel_of(const Plan& plan) {
   if (plan.team == Team::cta) return kernel_of<Team::cta, Look::whole>(plan.held);
   if (plan.team == Team::cluster) return kernel_of<Team::cluster, Look::whole>(plan.held);
   if (plan.look == Look::whole) return kernel_of<Team::grid, Look::whole>(plan.held);
@@ -109,21 +107,17 @@ fulcrum_status take_memory(Plan& plan) {
   FULCRUM_STATUS(plan.parts.take(static_cast<std::size_t>(graph.shared_parts) * sizeof(float) + 4));
   const std::size_t word_bytes = 128 + static_cast<std::size_t>(graph.shared_hubs) * sizeof(std::uint32_t);
   FULCRUM_STATUS(plan.words.take(word_bytes));
-  const std::size_t told_bytes = static_cast<std::size_t>(8 * (graph.positions + graph.shared_parts) *
-                                                          (plan.told_hops > 0 ? plan.told_hops + 1 : 0));
-  FULCRUM_STATUS(plan.told.take(told_bytes + 16));
   const cudaStream_t stream = stream_of(nullptr);
   // Nodes with long rows keep their bits: ones. The others are written before they are read.
   FULCRUM_CUDA(cudaMemsetAsync(plan.bits.as<void>(), 0xFF, 2 * positions / 8, stream));
   FULCRUM_CUDA(cudaMemsetAsync(plan.words.as<void>(), 0, word_bytes, stream));
-  FULCRUM_CUDA(cudaMemsetAsync(plan.told.as<void>(), 0, told_bytes + 16, stream));  // no tag of any call
   FULCRUM_CUDA(cudaStreamSynchronize(stream));
   return done();
 }
 
 /// Whether the launch is possible, with the attributes that it needs.
-fulcrum_status prepare_launch(const Plan& plan, std::int32_t hops) {
-  const Kernel kernel = kernel_of(plan, hops);
+fulcrum_status prepare_launch(const Plan& plan) {
+  const Kernel kernel = kernel_of(plan);
   FULCRUM_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     device().shared_bytes_per_block));
   if (plan.team == Team::cluster && plan.ctas > rows::kPortableCluster) {
@@ -150,12 +144,12 @@ Team team_for(const GraphSize& size) {
 struct Choice {
   bool forced = false;
   Team team = Team::grid;
-  bool gather = false, own = false, told = false;
+  bool gather = false, own = false;
 };
 
 /// Small graphs have all values in shared memory, whatever edges name them.
 Naming naming_for(const Choice& choice, Team team, std::int64_t nodes) {
-  if (choice.own || choice.told) return Naming::own;
+  if (choice.own) return Naming::own;
   const bool whole = team != Team::grid || nodes + kPositionUnit <= kWholeNodes;
   return choice.gather || whole ? Naming::positions : Naming::better;
 }
@@ -184,13 +178,8 @@ fulcrum_status make_plan(const fulcrum_kernel*, const fulcrum_args* a, void** ma
         device_graph(a->prepared, plan->ctas, naming_for(kChoice, plan->team, size.nodes), &plan->graph));
     plan->look = look_for(*plan, kChoice.gather);
     place(*plan);
-    const auto hops =
-        static_cast<std::int32_t>(std::clamp<std::int64_t>(a->scalar[0].i, 1, kMostToldHops + 1));
-    const bool tells = kChoice.told || !kChoice.forced;
-    if (tells && plan->look == Look::own && plan->held && hops <= kMostToldHops) plan->told_hops = hops;
     FULCRUM_STATUS(take_memory(*plan));
-    FULCRUM_STATUS(prepare_launch(*plan, 1));
-    if (plan->told_hops > 0) FULCRUM_STATUS(prepare_launch(*plan, kMostToldHops + 1));
+    FULCRUM_STATUS(prepare_launch(*plan));
   }
   *made = plan.release();
   return done();
@@ -202,8 +191,6 @@ Graph graph_of(const DeviceGraph& graph) {
   return Graph{.long_positions = graph.long_positions,
                .positions = graph.positions,
                .first_shared_hub = graph.first_shared_hub,
-               .shared_hubs = graph.shared_hubs,
-               .shared_parts = graph.shared_parts,
                .node_of = graph.node_of.as<std::int32_t>(),
                .sources = graph.sources.as<std::int32_t>(),
                .weights = graph.weights.as<float>(),
@@ -226,9 +213,7 @@ State state_of(const Plan& plan) {
                .activation = values + 2 * positions,
                .parts = plan.parts.as<float>(),
                .tickets = words + 32,  // the barrier's word has a line of its own
-               .word = words,
-               .told = plan.told.as<std::uint64_t>(),
-               .calls = words + 16};
+               .word = words};
 }
 
 fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
@@ -243,7 +228,7 @@ fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
   if (plan.team == Team::cluster) launch.add(rows::cluster_of(plan.ctas));
   if (plan.team == Team::grid) launch.add(rows::cooperative());
   if (plan.programmatic) launch.add(rows::programmatic());
-  const Kernel kernel = kernel_of(plan, rule.hops);
+  const Kernel kernel = kernel_of(plan);
   for (std::int64_t call = 0; call < count; ++call) {
     FULCRUM_CUDA(launch(kernel, stream_of(stream), graph_of(*plan.graph), state_of(plan), rule,
                         a->in<float>(0), a->out<float>(1), plan.places));
@@ -271,14 +256,12 @@ constexpr fulcrum_kernel variant(const char* name, int (*supported)(const fulcru
 }  // namespace
 
 std::span<const fulcrum_kernel> activation_spreading() {
-  static const fulcrum_kernel kernels[] = {
-      variant<Choice{}>("default", nullptr),
-      variant<Choice{true, Team::cta}>("cta", one_cta_can),
-      variant<Choice{true, Team::cluster}>("cluster", a_cluster_can),
-      variant<Choice{true, Team::grid}>("grid", a_grid_can),
-      variant<Choice{true, Team::grid, true}>("gather", a_grid_can),
-      variant<Choice{true, Team::grid, false, true}>("own", a_grid_can),
-      variant<Choice{true, Team::grid, false, false, true}>("told", a_grid_can)};
+  static const fulcrum_kernel kernels[] = {variant<Choice{}>("default", nullptr),
+                                           variant<Choice{true, Team::cta}>("cta", one_cta_can),
+                                           variant<Choice{true, Team::cluster}>("cluster", a_cluster_can),
+                                           variant<Choice{true, Team::grid}>("grid", a_grid_can),
+                                           variant<Choice{true, Team::grid, true}>("gather", a_grid_can),
+                                           variant<Choice{true, Team::grid, false, true}>("own", a_grid_can)};
   return kernels;
 }
 

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The Fulcrum authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# What `fulcrum trace` costs where a machine is faster in one second than in the next: the program bare and the program
+# traced both run, and take turns of a few milliseconds. What slows the machine down slows both. A ratio is that of
+# the sums over all turns of one pair of processes; the interval is over pairs.
+"""usage: turns.py --injector libfulcrum_inject.so --programs build/truth [--out turns.json]"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+from judge import median  # noqa: E402
+from overhead import HERE, sign_interval  # noqa: E402
+
+# Each process works half of the time, and what the tracer may spend it earns all the time: half of the default.
+BUDGET = 0.025
+
+
+class Player:
+    """One of the two processes."""
+
+    def __init__(self, command, environment):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                        env={**os.environ, **environment})
+
+    def say(self, data):
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+
+    def hear(self, key):
+        """The value of the next line of JSON that has the key."""
+        for line in self.process.stdout:
+            if line.startswith(b"{") and key in (row := json.loads(line)):
+                return row[key]
+        raise RuntimeError(f"a program ended before it said {key}")
+
+    def turn(self):
+        self.say(b"\n")
+        return self.hear("block")
+
+
+def traced(o, name):
+    folder = os.path.abspath(os.path.join(o.work, name + ".files"))
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    library = os.path.abspath(o.injector)
+    return {"CUDA_INJECTION64_PATH": library, "NVTX_INJECTION64_PATH": library, "FULCRUM_TRACE_FOLDER": folder,
+            "FULCRUM_TRACE_BUDGET": str(BUDGET)}
+
+
+def play(players, blocks):
+    """Means of both over their turns, in the order bare, traced, traced, bare."""
+    for player in players:
+        player.hear("ready")
+    times = ([], [])
+    for block in range(blocks):
+        for number in (0, 1) if block % 2 == 0 else (1, 0):
+            times[number].append(players[number].turn())
+    return [sum(one) / len(one) for one in times]
+
+
+def launch_loop(o, number):
+    command = [os.path.join(o.programs, "launch_loop"), "turns", str(o.blocks), str(o.launches)]
+    variables = traced(o, "launch_loop")
+    players = [Player(command, {}), Player(command, {**variables, "LD_PRELOAD": variables["CUDA_INJECTION64_PATH"]})]
+    try:
+        return play(players, o.blocks)
+    finally:
+        for player in players:
+            player.process.stdin.close()
+            player.process.wait(timeout=20)
+
+
+class Mlp:
+    """Two servers that have imported PyTorch, each of which forks a training run at a time."""
+
+    def __init__(self):
+        self.servers = None
+
+    def __call__(self, o, number):
+        if not self.servers:
+            command = [sys.executable, os.path.join(HERE, "torch", "serve.py"), "--import-all"]
+            self.servers = [Player(command, {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}) for _ in range(2)]
+        # The servers change roles, too: what one of them has in its memory is no part of the ratio.
+        players = self.servers if number % 2 == 0 else self.servers[::-1]
+        arguments = ["--turns", str(o.mlp_blocks), "--steps", str(o.steps), "--warmup", "30"]
+        for player, variables in zip(players, ({}, traced(o, "mlp"))):
+            player.say(json.dumps({"environment": variables, "arguments": arguments}).encode() + b"\n")
+        means = play(players, o.mlp_blocks)
+        for player in players:
+            player.hear("served")
+        return means
+
+
+def summary(rows):
+    ratios = [with_it / bare for bare, with_it in rows]
+    low, high, coverage = sign_interval(ratios)
+    return {"bare_us": round(median([row[0] for row in rows]), 4), "traced_us": round(median([row[1] for row in rows]), 4),
+            "ratio": round(median(ratios), 4), "low": round(low, 4), "high": round(high, 4),
+            "coverage": round(coverage, 4), "pairs": len(rows), "ratios": [round(r, 4) for r in ratios]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--injector", required=True)
+    parser.add_argument("--programs", required=True)
+    parser.add_argument("--parts", default="launch_loop,mlp")
+    parser.add_argument("--pairs", type=int, default=9, help="of processes, of each program")
+    parser.add_argument("--blocks", type=int, default=60, help="turns of the launch loop")
+    parser.add_argument("--launches", type=int, default=4000, help="of a turn")
+    parser.add_argument("--mlp-blocks", type=int, default=40)
+    parser.add_argument("--steps", type=int, default=10, help="of a turn")
+    parser.add_argument("--seconds", type=float, default=60, help="of each part, after which no pair is begun")
+    parser.add_argument("--work", default="truth-turns")
+    parser.add_argument("--out", default="turns.json")
+    o = parser.parse_args()
+    os.makedirs(o.work, exist_ok=True)
+    document = {"schema": "fulcrum.truth-turns/1", "created_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                "blocks": o.blocks, "launches": o.launches, "mlp_blocks": o.mlp_blocks, "steps": o.steps, "budget": BUDGET}
+    runs = {"launch_loop": launch_loop, "mlp": Mlp()}
+    for name in o.parts.split(","):
+        rows, begin = [], time.monotonic()
+        while len(rows) < o.pairs and time.monotonic() - begin < o.seconds:
+            rows.append(runs[name](o, len(rows)))
+        document[name] = part = summary(rows)
+        print(f"{name:12} bare {part['bare_us']:.2f} traced {part['traced_us']:.2f} us {100 * (part['ratio'] - 1):+.1f} % "
+              f"[{100 * (part['low'] - 1):+.1f}, {100 * (part['high'] - 1):+.1f}] {part['pairs']} pairs", flush=True)
+        with open(o.out, "w") as out:
+            json.dump(document, out, indent=1)
+            out.write("\n")
+    for server in runs["mlp"].servers or []:
+        server.process.stdin.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
