@@ -34,7 +34,7 @@ struct Folder {
   std::string driver, measured_utc;
   std::vector<std::string> commits;
   std::vector<Measurement> rows;
-  std::vector<Measurement> calibrated;  // swept for the model (bench/device/calibrate.json)
+  std::vector<Measurement> calibrated;  // swept for the model, or to check it (suites of bench/device)
   std::vector<Peer> peers;
   std::vector<Json> breakevens;     // documents fulcrum.breakeven/1
   std::vector<Json> ledger_checks;  // documents fulcrum.ledger_check/1

@@ -20,7 +20,8 @@ constexpr std::pair<std::string_view, std::string_view> kSourceHashes[] = {
 #undef FULCRUM_SOURCE_HASH
 };
 
-constexpr std::string_view kCalibrated = "calibrate", kHeldOut = "heldout";
+// Suites of bench/device. Sizes that were checked once serve the model from then on.
+constexpr std::string_view kCalibrated[] = {"calibrate", "unseen", "second"}, kHeldOut = "heldout";
 
 std::string text_at(const Json& json, const char* key) {
   return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : "";
@@ -67,8 +68,9 @@ Status add_rows(const Json& json, const std::string& origin, Folder& folder) {
   }
   // Sizes that the model was calibrated on, or checked with, are no results to look up.
   const std::string suite = json.contains("suite") ? text_at(json["suite"], "name") : "";
-  if (suite == kCalibrated) {
-    FULCRUM_TRY(folder.calibrated, measurements_from_json(json, origin));
+  if (std::find(std::begin(kCalibrated), std::end(kCalibrated), suite) != std::end(kCalibrated)) {
+    FULCRUM_TRY(const std::vector<Measurement> swept, measurements_from_json(json, origin));
+    folder.calibrated.insert(folder.calibrated.end(), swept.begin(), swept.end());
     return {};
   }
   if (suite == kHeldOut) return {};

@@ -16,6 +16,8 @@
 #ifndef FULCRUM_REGION_H
 #define FULCRUM_REGION_H
 
+/* NOLINTBEGIN(modernize-use-nullptr): C has none. */
+
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -218,4 +220,5 @@ static inline __attribute__((unused)) void fulcrum_region_end(fulcrum_region_sco
 #endif
 #define FULCRUM_REGION(name, work) FULCRUM_REGION_AS(__COUNTER__, name, work)
 
+/* NOLINTEND(modernize-use-nullptr) */
 #endif

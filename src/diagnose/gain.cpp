@@ -5,6 +5,7 @@
 #include "diagnose/gain.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace fulcrum::diagnose {
 namespace {
@@ -69,7 +70,8 @@ void add_gain(Finding& finding, Gain gain) {
   finding.change = std::move(gain.change);
   finding.severity = Severity::consider;
   if (!gain.simulated) {
-    finding.evidence.push_back("an upper bound: without the host's calls the run cannot be simulated again");
+    finding.evidence.emplace_back(
+        "an upper bound: without the host's calls the run cannot be simulated again");
   }
 }
 
@@ -96,7 +98,7 @@ void shorten(const Facts& facts, Change& change, std::span<const std::uint32_t> 
   for (const std::uint32_t op : ops) {
     if (op >= facts.trace.ops.size()) continue;
     const std::int64_t now_ns = facts.trace.ops[op].duration_ns();
-    const auto then_ns = std::max(floor_ns, static_cast<std::int64_t>(double(now_ns) * share + 0.5));
+    const auto then_ns = std::max<std::int64_t>(floor_ns, std::llround(double(now_ns) * share));
     if (then_ns < now_ns) change.op_ns[op] = then_ns;
   }
 }

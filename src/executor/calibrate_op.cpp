@@ -292,8 +292,7 @@ void OpCalibration::run_other_types(double end) {
     if (!mask_of(*op_, candidates_, dtype)) continue;
     ShapeSource source(*op_, 100 + t);
     for (int i = 0; i < kOtherTypePoints && !(i >= kLeastPoints && out_of_time()); ++i) {
-      if (const auto args = source.draw(kShortest, drawn % 4 == 2 ? kLongAnchor : kLongest))
-        add(*args, dtype);
+      if (const auto args = source.draw(kShortest, kLongAnchor)) add(*args, dtype);
     }
   }
 }

@@ -14,7 +14,7 @@ namespace {
 
 // A tie is at most this, however large the doubt. What the program ships is doubted by so much that only a plain advantage
 // should send a call away from the CPU; among threads of one CPU the likelier one is taken.
-constexpr float kMeasuredTie = 0.02F, kAssumedTie = 0.25F;
+constexpr float kMeasuredTie = 0.01F, kAssumedTie = 0.25F;
 
 }  // namespace
 

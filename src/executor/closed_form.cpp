@@ -22,13 +22,8 @@ double held(double bytes, double capacity) {
 // A dim of this size halves the rate at most; the next cache and memory are at most so many times slower.
 constexpr double kHalfLength = 32, kNextLevel = 3, kMemory = 8;
 
-// Rows that do not fill a few vectors are often another loop's business.
-constexpr double kShortRow = 64;
-
-// Terms by number: the seven of work, for each dim its half-performance length and whether it is short, then each set of
-// the first dims.
-constexpr int kFirstDim = 7, kFirstShort = kFirstDim + FULCRUM_SLOTS,
-              kFirstLoop = kFirstShort + FULCRUM_SLOTS, kLoopDims = 6;
+// Terms by number: the seven of work, one for each dim's half-performance length, then each set of the first dims.
+constexpr int kFirstDim = 7, kFirstLoop = kFirstDim + FULCRUM_SLOTS, kLoopDims = 6;
 constexpr int kTerms = kFirstLoop + (1 << kLoopDims) - 1;
 
 }  // namespace
@@ -70,11 +65,7 @@ double ClosedForm::term(int number, const Features& f, const Common& common) con
     default:
       break;
   }
-  if (number >= kFirstShort && number < kFirstLoop) {
-    const int dim = number - kFirstShort;
-    return dim < f.dims && f.dim[static_cast<std::size_t>(dim)] <= kShortRow ? f.flops : 0;
-  }
-  if (number < kFirstShort) {
+  if (number < kFirstLoop) {
     const int dim = number - kFirstDim;
     return dim < f.dims ? f.flops * (1 + kHalfLength / f.dim[static_cast<std::size_t>(dim)]) : 0;
   }

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int kPerOctave = 3;
 constexpr double kUsableMemory = 0.9;  // of the device
+constexpr double kNearTheEnd = 0.7;    // of a range: what was measured up to here speaks for its end
 
 CurvePoint point_of(double n, const Prediction& p) {
   return {n, p.seconds, p.low > 0 ? p.low : p.seconds, std::max(p.high, p.seconds), p.grade == Grade::a};
@@ -44,8 +45,8 @@ std::vector<double> grid(double from, double to) {
 // The size of a cell along the dim, if the cell lies on it.
 std::optional<double> size_of(const Cell& cell, const Sizes& sizes) {
   const Shape::Value* value = cell.call.op == sizes.op ? cell.call.shape.find(sizes.dim) : nullptr;
-  if (!value || !std::holds_alternative<std::int64_t>(*value) || cell.call.precision != sizes.precision)
-    return {};
+  if (!value || !std::holds_alternative<std::int64_t>(*value)) return {};
+  if (cell.call.precision != (cell.where == "cpu" ? host_precision(cell.call) : sizes.precision)) return {};
   const auto n = static_cast<double>(std::get<std::int64_t>(*value));
   const auto call = call_of(sizes.op, shape_at(sizes, n), sizes.precision);
   if (!call.ok() || !(call->shape == cell.call.shape)) return {};
@@ -202,8 +203,16 @@ Result<BreakEven> breakeven_measured(const Model& model, const Sizes& sizes, con
       if (end.cpu.valid() && end.gpu.valid()) facts = facts_of(model, sizes, least->seconds, end);
     }
   }
+  const double end =
+      cpu_curve.empty() || gpu_curve.empty() ? 0 : std::min(cpu_curve.back().n, gpu_curve.back().n);
   BreakEven out = breakeven_of(std::move(cpu_curve), std::move(gpu_curve), facts);
   label(out, model, sizes, use);
+  // A loss at the largest size that was measured says nothing about larger ones.
+  if (out.kind == BreakEven::Kind::never && end < kNearTheEnd * sizes.to) {
+    out.kind = BreakEven::Kind::unknown;
+    out.text =
+        fmt::format("not known: the CPU wins up to n = {}, and nothing larger was measured", size_text(end));
+  }
   out.grade = Grade::a;
   out.measured = true;
   return out;

@@ -32,6 +32,11 @@ struct Formula {
 };
 Formula missing_formula(std::string why);
 
+/// CPU kernels compute halves in fp32, whatever a device does with them.
+inline std::string host_precision(const Call& call) {
+  return call.shape.dtype == DType::f32 ? call.precision : "fp32";
+}
+
 // Rates.
 
 /// The rate of the mix of reads and writes nearest to this work's; 0: not measured. Names are prefix + "read" and so on.

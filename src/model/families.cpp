@@ -159,15 +159,19 @@ std::optional<double> Means::at(const Families::Key& key, const Features& featur
 }
 
 Features features_of(const Call& call) {
-  double least = INFINITY;
+  double least = INFINITY, most = 1;
   for (const auto& [name, value] : call.shape.fields) {
     if (!std::holds_alternative<std::int64_t>(value)) continue;
-    if (const auto dim = std::get<std::int64_t>(value); dim > 1)
-      least = std::min(least, static_cast<double>(dim));
+    const auto dim = static_cast<double>(std::get<std::int64_t>(value));
+    if (dim > 1) least = std::min(least, dim);
+    most = std::max(most, dim);
   }
   const double flops = std::max({1.0, call.work.flops, call.work.issue_slots});
+  // What a call looks into is no part of its bytes: an index that the caches hold answers faster than one they do not.
+  const auto op = ops::find(call.op);
+  const bool looks_up = op.ok() && (*op)->needs_prepared;
   return {std::log(flops), std::log(call.working_set()), std::log(std::isfinite(least) ? least : 1.0),
-          std::log(std::max(1.0, call.outputs))};
+          std::log(std::max(1.0, call.outputs)), looks_up ? std::log(most) : 0};
 }
 
 Families::Key key_of(const Call& call, std::string way) {

@@ -119,7 +119,7 @@ Interpolated interpolate_line(const std::vector<LineSample>& line, double x) {
 
 // Gaussian process.
 
-constexpr Features kLength{3, 3, 2, 3};
+constexpr Features kLength{3, 3, 2, 3, 2};
 
 double distance_of(const Features& a, const Features& b) {
   double sum = 0;

@@ -11,7 +11,7 @@
 namespace fulcrum::model {
 
 /// log flops, log bytes, log of the smallest dim, log outputs.
-using Features = std::array<double, 4>;
+using Features = std::array<double, 5>;
 
 struct Sample {
   Features at{};

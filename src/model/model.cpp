@@ -106,8 +106,9 @@ std::string threads_text(int threads) {
   return threads == 1 ? "1 thread" : fmt::format("{} threads", threads);
 }
 
-Prediction host_prediction(const Call& call, const Machine& machine, const Calibration& calibration,
-                           int threads, bool scalar, bool use_cells) {
+Prediction host_prediction(Call call, const Machine& machine, const Calibration& calibration, int threads,
+                           bool scalar, bool use_cells) {
+  call.precision = host_precision(call);
   const Calibration::State& state = calibration.state();
   const Families::Key key = key_of(call, cpu_way(threads, scalar, call.cache));
   const auto rate = state.in_cache.find(fmt::format("{}/{}", call.op, threads));

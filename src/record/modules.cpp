@@ -181,6 +181,7 @@ void read_maps(pid_t pid, Modules& modules, AddressSpace& space) {
 
 int vdso_descriptor() {
   static const int descriptor = [] {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel gives the address as a number
     const auto* image = reinterpret_cast<const char*>(::getauxval(AT_SYSINFO_EHDR));
     if (!image) return -1;
     Elf64_Ehdr header;

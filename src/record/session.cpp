@@ -207,7 +207,7 @@ void Session::add_notes(CpuProfile& profile) const {
         fmt::format("{:.0f} % of the CPU time was inside the kernel, where an ordinary user sees no samples",
                     100 * target_->system_seconds() / profile.cpu_seconds));
   }
-  if (!access_.hardware) notes.push_back("no hardware counters here: samples follow the CPU clock");
+  if (!access_.hardware) notes.emplace_back("no hardware counters here: samples follow the CPU clock");
   if (const double part = counters_.least_counted(); part < 0.99) {
     notes.push_back(fmt::format(
         "hardware counters took turns: some were on for {:.0f} % of the time, and are scaled", 100 * part));
@@ -215,12 +215,12 @@ void Session::add_notes(CpuProfile& profile) const {
   if (profile.lost_samples > 0) {
     notes.push_back(fmt::format("{} records were lost because the ring was full", profile.lost_samples));
   }
-  if (assembler_->throttled() > 0) notes.push_back("the kernel throttled the sampling");
+  if (assembler_->throttled() > 0) notes.emplace_back("the kernel throttled the sampling");
   if (time_over_)
     notes.push_back(fmt::format("ended after the {} s that were asked for; the program runs on",
                                 options_.duration_seconds));
   if (limit_reached_) notes.push_back(size_limit_note(profile.wall_seconds));
-  if (stopped_) notes.push_back("interrupted: the profile ends there");
+  if (stopped_) notes.emplace_back("interrupted: the profile ends there");
   if (options_.instruction_mix && !can_disassemble()) {
     notes.push_back(disassembler_text() +
                     ": what the hot code does was not looked into (install libcapstone4)");

@@ -111,11 +111,11 @@ CpuProfile TimerSession::finish() {
   profile.event = "timer";
   profile.rate_hz = options_.rate_hz;
   auto& notes = profile.notes;
-  notes.push_back(
+  notes.emplace_back(
       "sampled by timers inside the program: at most about 250 samples a second and thread, none in the "
       "kernel, and time off the CPU is not seen");
   if (preload_.threads() == 0) {
-    notes.push_back(
+    notes.emplace_back(
         "the program did not load our library (it is static, or runs with other rights): no samples");
   }
   if (full_ns_ != 0) notes.push_back(size_limit_note(profile.wall_seconds));

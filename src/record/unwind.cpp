@@ -49,10 +49,10 @@ struct Unwinder::Callbacks {
 #endif
   }
   static int frame(DwflFrame* frame, void* self) { return static_cast<Unwinder*>(self)->take(frame); }
-  static const DwflThreadCallbacks table;
+  static const DwflThreadCallbacks kTable;
 };
 
-const DwflThreadCallbacks Unwinder::Callbacks::table = [] {
+const DwflThreadCallbacks Unwinder::Callbacks::kTable = [] {
   DwflThreadCallbacks c{};
   c.next_thread = next_thread;
   c.get_thread = get_thread;
@@ -171,7 +171,7 @@ bool Unwinder::prepare(const AddressSpace& space) {
     std::erase_if(cfi_, [](const auto& entry) { return !entry.second; });
   }
   if (!attached_ && !reported_.empty()) {
-    attached_ = dw->dwfl_attach_state(dwfl_, nullptr, pid_, &Callbacks::table, this);
+    attached_ = dw->dwfl_attach_state(dwfl_, nullptr, pid_, &Callbacks::kTable, this);
   }
   return attached_;
 }

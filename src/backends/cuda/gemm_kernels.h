@@ -95,9 +95,9 @@ struct GemmEntries {
     GemmCall call = kCallOf(*args);
     call.gemm.element = kElement;
     if (!group_takes(call.gemm, call.operands)) return run_simple<kElement>(args, stream, count);
-    const GroupPlan plan = group_plan_for(call.gemm);
+    const int split = group_split_for(call.gemm);
     for (int64_t i = 0; i < count; ++i)
-      FULCRUM_STATUS(enqueue_group(call.gemm, call.operands, plan, stream_of(stream)));
+      FULCRUM_STATUS(enqueue_group(call.gemm, call.operands, split, stream_of(stream)));
     return done();
   }
 

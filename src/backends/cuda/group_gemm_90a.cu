@@ -1,44 +1,97 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// See group_gemm.h and group_ring.cuh: products of 16-bit operands. Each of two warpgroups makes 64 rows of a tile; the
-// tensor cores take rows of A along k and rows of B as they come, both from shared memory.
-#include <algorithm>
+// See group_gemm.h. A CTA of two warpgroups makes a tile of 128 rows and 128 columns, 64 rows each; slabs of 64 terms
+// wait in a ring in shared memory, rows of A along k and rows of B as they come: the tensor cores take both.
+#include "backends/cuda/group_gemm.h"
+
 #include <limits>
 
+#include "backends/cuda/fold.cuh"
 #include "backends/cuda/gemm_epilogue.cuh"
-#include "backends/cuda/group_gemm.h"
-#include "backends/cuda/group_ring.cuh"
 #include "backends/cuda/streaming.cuh"
-#include "backends/cuda/tensor_map.h"
+#include "backends/cuda/warpgroup.cuh"
 
 namespace fulcrum::backends::cuda {
 namespace {
 
-using namespace group;
+namespace wg = warpgroup;
 
-constexpr int kBoxes = 2, kDepth = kTile / kBoxes;
+constexpr int kThreads = 256, kTile = 128, kDepth = 64, kStages = 6;
 constexpr int kHalfBytes = kDepth * wg::kRowBytes;  // 64 columns of a slab of B
+constexpr int kLeftBytes = kTile * wg::kRowBytes, kSlabBytes = kLeftBytes + 2 * kHalfBytes;
+constexpr int kRingBytes = kStages * kSlabBytes;
+constexpr int kSentFloats = 32;  // of a thread, half of its sums
+constexpr int kInboxBytes = kThreads * kSentFloats * 4;
 
 using Tile = wg::Sums<16>;
 
+/// This thread's share of the slabs on their way to shared memory. Terms, rows and columns behind the last are zeros.
+struct Slabs {
+  const char *a, *b;              // the first chunk of the next slab
+  int64_t a_step, b_step;         // bytes from chunk to chunk
+  int64_t rows_left, terms_left;  // from this thread's first on
+  int64_t b_slab;                 // bytes of a slab of B
+  int k_left, a_chunk_k;          // terms left in all; where this thread's chunk begins in a slab
+  bool has_column;
+  std::uint32_t a_to, b_to;
+
+  __device__ Slabs(const Gemm& g, const void* left, const void* right, int64_t row0, int64_t column0, int k0,
+                   int k_end) {
+    const int thread = static_cast<int>(threadIdx.x);
+    const int a_row = thread / 8, a_chunk = thread % 8, b_row = thread / 16, b_chunk = thread % 16;
+    a = static_cast<const char*>(left) + ((row0 + a_row) * g.k + k0 + a_chunk * 8) * 2;
+    b = static_cast<const char*>(right) + ((int64_t{k0} + b_row) * g.n + column0 + b_chunk * 8) * 2;
+    a_step = 32 * g.k * 2;
+    b_step = 16 * g.n * 2;
+    b_slab = int64_t{kDepth} * g.n * 2;
+    rows_left = g.m - row0 - a_row;
+    has_column = column0 + b_chunk * 8 < g.n;
+    k_left = k_end - k0;
+    terms_left = k_left - b_row;
+    a_chunk_k = a_chunk * 8;
+    a_to = wg::chunk_offset(a_row, a_chunk);
+    b_to = kLeftBytes + b_chunk / 8 * kHalfBytes + wg::chunk_offset(b_row, b_chunk % 8);
+  }
+  /// `first` is any address that may be read.
+  __device__ __forceinline__ void copy_next(std::uint32_t stage, const void* first) {
+    if (k_left > 0) {
+#pragma unroll
+      for (int i = 0; i < kTile / 32; ++i) {
+        const bool is_there = i * 32 < rows_left && a_chunk_k < k_left;
+        wg::copy_chunk(stage + a_to + i * 32 * wg::kRowBytes, is_there ? a + i * a_step : first, is_there);
+      }
+#pragma unroll
+      for (int i = 0; i < kDepth / 16; ++i) {
+        const bool is_there = i * 16 < terms_left && has_column;
+        wg::copy_chunk(stage + b_to + i * 16 * wg::kRowBytes, is_there ? b + i * b_step : first, is_there);
+      }
+      a += kDepth * 2;
+      b += b_slab;
+      k_left -= kDepth;
+      terms_left -= kDepth;
+    }
+    wg::commit_copies();  // an empty group keeps the count of those in flight
+  }
+};
+
 template <bool kBf16>
-__device__ __forceinline__ void use_slab(Tile& sums, std::uint32_t slab, int half, bool add) {
+__device__ __forceinline__ void use_slab(Tile& sums, std::uint32_t slab, int group, bool add) {
   wg::begin_products();
 #pragma unroll
   for (int step = 0; step < kDepth / 16; ++step) {
-    const std::uint32_t left = slab + half * 64 * wg::kRowBytes + step * 32,
-                        right = slab + kSideBytes + step * 16 * wg::kRowBytes;
+    const std::uint32_t left = slab + group * 64 * wg::kRowBytes + step * 32,
+                        right = slab + kLeftBytes + step * 16 * wg::kRowBytes;
     wg::multiply<kBf16, true>(sums, wg::describe(left), wg::describe(right, kHalfBytes), add || step > 0);
   }
   wg::commit_products();
 }
 
-/// Columns [8 kFirst, 8 kFirst + 64) of the tile with bias and activation: a warp's 16 rows go through shared memory, so
-/// that they are stored in whole lines.
+/// Columns [8 kFirst, 8 kFirst + 64) of the tile, bias and activation on them. A warp's 16 rows go through shared memory,
+/// so that they are stored in whole lines.
 template <class T, int kFirst>
-__device__ __forceinline__ void write_half(const Gemm& g, const Tile& sums, const float* bias, T* c, int row0,
-                                           int column0, char* staging) {
+__device__ __forceinline__ void write_half(const Gemm& g, const Tile& sums, const float* bias, T* c,
+                                           int64_t row0, int64_t column0, char* staging) {
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, first_row = thread / 32 * 16;
 #pragma unroll
   for (int j = 0; j < 8; ++j) {
@@ -62,77 +115,112 @@ __device__ __forceinline__ void write_half(const Gemm& g, const Tile& sums, cons
   }
 }
 
-template <class T, bool kBf16, class P>
-__global__ void __launch_bounds__(P::kThreads, P::kCtasAnSm)
-    group_kernel(Gemm g, const __grid_constant__ CUtensorMap left, const __grid_constant__ CUtensorMap right,
-                 const float* bias, T* c) {
+/// A thread's sums of one half of the columns, to its like in the other CTA.
+template <int kFirst>
+__device__ __forceinline__ void send_half(const Tile& sums, std::uint32_t inbox) {
+#pragma unroll
+  for (int j = 0; j < 8; ++j) {
+    const std::uint32_t to =
+        inbox + static_cast<std::uint32_t>(j * kThreads + static_cast<int>(threadIdx.x)) * 16;
+    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(sums[kFirst + j][0]),
+                 "f"(sums[kFirst + j][1]), "f"(sums[kFirst + j][2]), "f"(sums[kFirst + j][3])
+                 : "memory");
+  }
+}
+template <int kFirst>
+__device__ __forceinline__ void add_half(Tile& sums, const float4* inbox) {
+#pragma unroll
+  for (int j = 0; j < 8; ++j) {
+    const float4 other = inbox[j * kThreads + static_cast<int>(threadIdx.x)];
+    sums[kFirst + j][0] += other.x;
+    sums[kFirst + j][1] += other.y;
+    sums[kFirst + j][2] += other.z;
+    sums[kFirst + j][3] += other.w;
+  }
+}
+
+template <class T, bool kBf16, int kSplit>
+__global__ void __launch_bounds__(kThreads, 1)
+    group_kernel(Gemm g, const void* a, const void* b, const float* bias, T* c) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) char memory[];
-  const int warp = warp_index();
-  const Share<P> share(g, kDepth);
-  const Ring<P> ring(memory);
-  const int entry = static_cast<int>(blockIdx.y);
-  begin_group(ring, left, right);
-  if (warp == P::kUsers / 32) {
-    if (threadIdx.x == P::kUsers) ring.template fetch<kBoxes>(share, left, right, entry);
-    __syncwarp();
-    stand_by<P>();
-    return;
-  }
-  auto* added = reinterpret_cast<float*>(memory + P::kBiasAt);
-  take_bias(g, share, bias, added);
-  Tile sums;
-  if constexpr (P::kSplit > 1) {  // the upper part may have no terms
+  const int thread = static_cast<int>(threadIdx.x), group = thread / 128;
+  const auto along = static_cast<unsigned>((g.n + kTile - 1) / kTile);
+  const unsigned tile = blockIdx.x / kSplit, rank = blockIdx.x % kSplit;
+  const int64_t row0 = int64_t{tile / along} * kTile, column0 = int64_t{tile % along} * kTile;
+  const int64_t entry = blockIdx.y;
+  const int k = static_cast<int>(g.k), share = (k + kDepth * kSplit - 1) / (kDepth * kSplit) * kDepth;
+  const int k0 = min(k, static_cast<int>(rank) * share), k_end = min(k, k0 + share);
+  const int slabs = (k_end - k0 + kDepth - 1) / kDepth;
+  if constexpr (kSplit > 1) streaming::cluster_arrive();
+  Slabs copies(g, static_cast<const char*>(a) + entry * g.m * g.k * 2,
+               static_cast<const char*>(b) + entry * g.k * g.n * 2, row0, column0, k0, k_end);
+  const std::uint32_t base = wg::shared_of(memory);
+  Tile sums = {};
+  streaming::follow();
 #pragma unroll
-    for (auto& four : sums) four[0] = four[1] = four[2] = four[3] = 0;
-  }
-  for (int slab = 0; slab < share.slabs; ++slab) {
-    ring.await(slab);
-    use_slab<kBf16>(sums, ring.base + slab % P::kStages * kSlabBytes, warp / 4, slab > 0);
+  for (int stage = 0; stage < kStages - 2; ++stage) copies.copy_next(base + stage * kSlabBytes, a);
+  // Long before it is needed; adding -0 changes nothing.
+  auto* added = reinterpret_cast<float*>(memory + kRingBytes + kInboxBytes);
+  if (thread < kTile) added[thread] = bias && column0 + thread < g.n ? bias[column0 + thread] : -0.0F;
+  int stage = 0;
+  for (int slab = 0; slab < slabs; ++slab) {
+    wg::await_copies<kStages - 3>();
+    wg::show_to_products();
+    __syncthreads();  // the slab is there for all, and the products of the one before the last are done
+    use_slab<kBf16>(sums, base + stage * kSlabBytes, group, true);
+    copies.copy_next(base + (stage + kStages - 2) % kStages * kSlabBytes, a);
     wg::await_products<1>();
-    ring.leave(slab - 1, share);
+    stage = (stage + 1) % kStages;
   }
   wg::await_products<0>();
-  T* out = c + int64_t{entry} * g.m * g.n;
-  char* staging = memory + P::kStagingAt;
-  if constexpr (P::kSplit == 1) {
-    sync_users<P>();  // bias is there, and nobody reads the ring any more
-    write_half<T, 0>(g, sums, added, out, share.row0, share.column0, staging);
-    write_half<T, 8>(g, sums, added, out, share.row0, share.column0, staging + kTile * wg::kRowBytes);
+  T* out = c + entry * g.m * g.n;
+  if constexpr (kSplit == 1) {
+    __syncthreads();  // bias is there, and nobody uses the ring any more
+    write_half<T, 0>(g, sums, added, out, row0, column0, memory);
+    write_half<T, 8>(g, sums, added, out, row0, column0, memory + kLeftBytes);
   } else {
-    join_parts<8>(share, memory, [&](auto half, int j) -> float(&)[4] { return sums[half * 8 + j]; });
-    if (share.part == 0) {
-      write_half<T, 0>(g, sums, added, out, share.row0, share.column0, staging);
+    const std::uint32_t here = base + kRingBytes;
+    std::uint32_t there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(rank ^ 1));
+    const auto* inbox = reinterpret_cast<const float4*>(memory + kRingBytes);
+    streaming::cluster_wait();  // the other CTA is there
+    if (rank == 0) {
+      send_half<8>(sums, there);
     } else {
-      write_half<T, 8>(g, sums, added, out, share.row0, share.column0, staging);
+      send_half<0>(sums, there);
+    }
+    streaming::cluster_arrive();
+    streaming::cluster_wait();
+    if (rank == 0) {
+      add_half<0>(sums, inbox);
+      write_half<T, 0>(g, sums, added, out, row0, column0, memory);
+    } else {
+      add_half<8>(sums, inbox);
+      write_half<T, 8>(g, sums, added, out, row0, column0, memory);
     }
   }
 #endif
 }
 
-using Whole = Plan<1, 1, 1, 6>;
-using Shared = Plan<1, 1, 2, 6>;
-
-template <class T, bool kBf16, class P>
+template <class T, bool kBf16, int kSplit>
 fulcrum_status launch(const Gemm& g, const GemmOperands& operands, cudaStream_t stream) {
+  constexpr int kBytes = kRingBytes + kInboxBytes + kTile * 4;
+  const auto kernel = group_kernel<T, kBf16, kSplit>;
   static const cudaError_t allowed =
-      cudaFuncSetAttribute(group_kernel<T, kBf16, P>, cudaFuncAttributeMaxDynamicSharedMemorySize, P::kBytes);
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
   FULCRUM_CUDA(allowed);
-  CUtensorMap left, right;
-  FULCRUM_STATUS(make_tensor_map(g.element, {operands.a, g.k, g.m, g.batch}, kTile / P::kAcross, &left));
-  FULCRUM_STATUS(make_tensor_map(g.element, {operands.b, g.n, g.k, g.batch}, kDepth / P::kDown, &right));
-  const auto clusters = [](int64_t extent, int tiles) { return streaming::divide_up(extent, kTile * tiles); };
   cudaLaunchAttribute attributes[2] = {};
-  cudaLaunchConfig_t config =
-      streaming::config_of({.ctas = clusters(g.m, P::kDown) * clusters(g.n, P::kAcross) * P::kCtas,
-                            .threads = P::kThreads,
-                            .programmatic = true,
-                            .cluster = P::kCtas,
-                            .shared_bytes = P::kBytes},
-                           nullptr, attributes);
+  const int64_t tiles = (g.m + kTile - 1) / kTile * ((g.n + kTile - 1) / kTile);
+  cudaLaunchConfig_t config = streaming::config_of({.ctas = tiles * kSplit,
+                                                    .threads = kThreads,
+                                                    .programmatic = true,
+                                                    .cluster = kSplit,
+                                                    .shared_bytes = kBytes},
+                                                   nullptr, attributes);
   config.stream = stream;
   config.gridDim.y = static_cast<unsigned>(g.batch);
-  FULCRUM_CUDA(cudaLaunchKernelEx(&config, group_kernel<T, kBf16, P>, g, left, right, operands.bias,
+  FULCRUM_CUDA(cudaLaunchKernelEx(&config, kernel, g, operands.a, operands.b, operands.bias,
                                   static_cast<T*>(operands.c)));
   return done();
 }
@@ -140,32 +228,30 @@ fulcrum_status launch(const Gemm& g, const GemmOperands& operands, cudaStream_t 
 }  // namespace
 
 bool group_takes(const Gemm& g, const GemmOperands& operands) {
-  constexpr int64_t kMostEntries = 65535, kMost = std::numeric_limits<int32_t>::max() / 2;
+  constexpr int64_t kMostEntries = 65535, kMost = std::numeric_limits<int32_t>::max();
   const auto bits = reinterpret_cast<uintptr_t>(operands.a) | reinterpret_cast<uintptr_t>(operands.b) |
                     reinterpret_cast<uintptr_t>(operands.c);
-  const int64_t tiles = streaming::divide_up(g.m, kTile) * streaming::divide_up(g.n, kTile);
+  const int64_t tiles = (g.m + kTile - 1) / kTile * ((g.n + kTile - 1) / kTile);
   const int64_t vector = wg::kChunkBytes / static_cast<int64_t>(bytes_of(g.element));
   return available() && device().major == 9 && device().minor == 0 && bits % wg::kChunkBytes == 0 &&
-         g.k > 0 && std::max({g.m, g.n, g.k}) < kMost && g.k % vector == 0 && g.n % vector == 0 &&
-         g.batch <= kMostEntries && tiles <= kMost / 16;
+         g.k > 0 && g.k < kMost / 2 && g.k % vector == 0 && g.n % vector == 0 && g.batch <= kMostEntries &&
+         tiles <= kMost / 2;
 }
 
-GroupPlan group_plan_for(const Gemm& g) {
-  const int64_t tiles = streaming::divide_up(g.m, kTile) * streaming::divide_up(g.n, kTile) * g.batch;
-  return tiles * 2 <= device().sms && g.k > kDepth ? GroupPlan::shared : GroupPlan::whole;
+int group_split_for(const Gemm& g) {
+  const int64_t tiles = (g.m + kTile - 1) / kTile * ((g.n + kTile - 1) / kTile) * g.batch;
+  return tiles * 2 <= device().sms && g.k > kDepth ? 2 : 1;
 }
 
-fulcrum_status enqueue_group(const Gemm& g, const GemmOperands& operands, GroupPlan plan,
-                             cudaStream_t stream) {
+fulcrum_status enqueue_group(const Gemm& g, const GemmOperands& operands, int split, cudaStream_t stream) {
   if (g.outputs() == 0) return done();
-  if (g.element == Element::f32) return enqueue_group_tf32(g, operands, plan, stream);
-  const bool whole = plan == GroupPlan::whole;
+  if (g.element == Element::f32) return enqueue_group_tf32(g, operands, split, stream);
   if (g.element == Element::bf16) {
-    return whole ? launch<__nv_bfloat16, true, Whole>(g, operands, stream)
-                 : launch<__nv_bfloat16, true, Shared>(g, operands, stream);
+    return split == 1 ? launch<__nv_bfloat16, true, 1>(g, operands, stream)
+                      : launch<__nv_bfloat16, true, 2>(g, operands, stream);
   }
-  return whole ? launch<__half, false, Whole>(g, operands, stream)
-               : launch<__half, false, Shared>(g, operands, stream);
+  return split == 1 ? launch<__half, false, 1>(g, operands, stream)
+                    : launch<__half, false, 2>(g, operands, stream);
 }
 
 }  // namespace fulcrum::backends::cuda

@@ -256,9 +256,9 @@ fulcrum_status launch(const Gemm& g, const GemmOperands& operands, cudaStream_t 
 
 }  // namespace
 
-fulcrum_status enqueue_group_tf32(const Gemm& g, const GemmOperands& operands, GroupPlan plan,
+fulcrum_status enqueue_group_tf32(const Gemm& g, const GemmOperands& operands, int split,
                                   cudaStream_t stream) {
-  return plan == GroupPlan::whole ? launch<1>(g, operands, stream) : launch<2>(g, operands, stream);
+  return split == 1 ? launch<1>(g, operands, stream) : launch<2>(g, operands, stream);
 }
 
 }  // namespace fulcrum::backends::cuda

@@ -57,8 +57,7 @@ fulcrum_status Product::run(const GemmOperands& operands, cudaStream_t stream) c
   if (gemm_.outputs() == 0) return done();
   if (route_.maker == Maker::tensor)
     return enqueue_tensor(gemm_, operands, static_cast<TensorTile>(route_.tile), stream);
-  if (route_.maker == Maker::group)
-    return enqueue_group(gemm_, operands, static_cast<GroupPlan>(route_.tile), stream);
+  if (route_.maker == Maker::group) return enqueue_group(gemm_, operands, route_.tile, stream);
   if (route_.maker == Maker::chains) {
     enqueue_tiles(gemm_, operands, route_.tile, stream);
     return launched("a matrix product");
@@ -110,8 +109,7 @@ class RouteSearch {
         routes_.push_back(Route{.maker = Maker::tensor, .tile = static_cast<int>(tile)});
     }
     if (precision_ != Precision::fp32 && flops_of(gemm_) < kTensorFlops && group_takes(gemm_, operands_)) {
-      for (const GroupPlan plan : kGroupPlans)
-        routes_.push_back(Route{.maker = Maker::group, .tile = static_cast<int>(plan)});
+      for (const int split : kGroupSplits) routes_.push_back(Route{.maker = Maker::group, .tile = split});
     }
     if (flops_of(gemm_) > kOwnFlops) return;
     for (const int tile : kTiles) routes_.push_back(Route{.tile = tile});

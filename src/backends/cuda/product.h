@@ -19,7 +19,7 @@ enum class Maker : int32_t { chains, tensor, group, library };
 struct Route {
   Maker maker = Maker::chains;
   bool fused = true;  // bias and activation inside the library's kernel; else a pass of ours follows
-  int tile = 0;       // our own kernel's; a TensorTile of tensor, a GroupPlan of group
+  int tile = 0;       // our own kernel's; a TensorTile of tensor, CTAs that share a tile of group
   cublasLtMatmulAlgo_t algorithm = {};
   std::size_t workspace_bytes = 0;
 };

@@ -37,6 +37,12 @@ Result<std::vector<model::GpuUse>> uses_of(const Options& options) {
   return uses;
 }
 
+/// Of the device: halves are computed in halves.
+std::string precision_of(DType dtype) {
+  if (dtype == DType::f16) return "fp16";
+  return dtype == DType::bf16 ? "bf16" : "fp32";
+}
+
 Result<Asked> asked_of(const std::string& name, const Options& options) {
   Asked asked;
   FULCRUM_TRY(asked.op, ops::find(name));
@@ -54,13 +60,15 @@ Result<Asked> asked_of(const std::string& name, const Options& options) {
     return Error{Code::usage, fmt::format("'{}' is no dim of {}", dim, op.name),
                  fmt::format("its shape is {}", shape.text())};
   }
+  const DType dtype = shape.dtype;
   asked.sizes = {.op = std::string(op.name),
                  .dim = dim,
                  .shape = std::move(shape),
                  .dims = square ? std::vector<std::string>{"N", "K"} : std::vector<std::string>{},
                  .from = options.number("from"),
                  .to = options.number("to"),
-                 .largest_seen = options.number("largest")};
+                 .largest_seen = options.number("largest"),
+                 .precision = precision_of(dtype)};
   FULCRUM_TRY(asked.uses, uses_of(options));
   return asked;
 }
@@ -72,7 +80,7 @@ constexpr double kCheckedPerSecond = 1e9, kMostChecked = 1e9;
 
 /// One call on one thread with its check, by the model.
 double seconds_of_call(const model::Model& model, const Want& want) {
-  const auto call = model::call_of(want.op->name, want.shape);
+  const auto call = model::call_of(want.op->name, want.shape, precision_of(want.shape.dtype));
   const auto args = ops::resolve(*want.op, want.shape);
   if (!call.ok() || !args.ok()) return 0;
   const double each = want.op->reference_cost ? want.op->reference_cost(*args) : 1;
@@ -191,15 +199,21 @@ Status seek(const Asked& asked, const model::GpuUse& use, Stock& stock, const Ta
 /// between which those of this device are sought.
 Status sweep(const Asked& asked, Stock& stock, const Target& target, const Budget& budget, double first,
              double last) {
-  FULCRUM_TRY(const model::Model before, model_of(stock, &target));
-  const double to = reach(before, asked.sizes, budget.call_seconds(),
+  FULCRUM_TRY(const model::Model blind, model_of(stock, &target));
+  const double to = reach(blind, asked.sizes, budget.call_seconds(),
                           asked.op->needs_prepared ? kPreparedBytes : kMeasuredBytes);
+  const auto measure = [&](const std::vector<double>& sizes, const model::Model& model) {
+    std::vector<Want> wants;
+    for (const double n : sizes) {
+      if (const auto want = want_at(asked, n)) wants.push_back(*want);
+    }
+    return stock.ensure(wants, budget.settings(first, model));
+  };
+  // Both ends first: without them nobody knows whether there is a boundary at all.
+  FULCRUM_CHECK(measure({asked.sizes.from, to}, blind));
+  FULCRUM_TRY(const model::Model before, model_of(stock, &target));
   FULCRUM_TRY(const std::vector<double> sizes, first_sizes(asked, before, to));
-  std::vector<Want> wants;
-  for (const double n : sizes) {
-    if (const auto want = want_at(asked, n)) wants.push_back(*want);
-  }
-  FULCRUM_CHECK(stock.ensure(wants, budget.settings(first, before)));
+  FULCRUM_CHECK(measure(sizes, before));
   const double each = (last - first) / static_cast<double>(asked.uses.size());
   for (const model::GpuUse& use : asked.uses) {
     first += each;
@@ -217,20 +231,25 @@ Status decide(Asked asked, const std::vector<Target>& targets, const Options& op
   const Budget budget(options.number("budget"));
   const double each = 0.5 / static_cast<double>(targets.size());
   double first = 0.5;
+  std::vector<model::Sizes> ranges;
   for (const Target& target : targets) {
     if (!options.has("to")) {
       FULCRUM_TRY(const model::Model before, model_of(stock, &target));
       asked.sizes.to = std::max(2 * asked.sizes.from, reach(before, asked.sizes, kLongestCall,
                                                             std::numeric_limits<double>::infinity()));
     }
+    ranges.push_back(asked.sizes);
     FULCRUM_CHECK(sweep(asked, stock, target, budget, first, first + each));
     first += each;
-    FULCRUM_TRY(const model::Model model, model_of(stock, &target));
+  }
+  // All answers rest on the same times of this CPU.
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    FULCRUM_TRY(const model::Model model, model_of(stock, &targets[i]));
     for (const model::GpuUse& use : asked.uses) {
-      FULCRUM_TRY(const BreakEven theory, model::breakeven(model, asked.sizes, use));
+      FULCRUM_TRY(const BreakEven theory, model::breakeven(model, ranges[i], use));
       context.print(report::breakeven_text(theory, context.colour(), context.width()) + "\n");
       Json entry = to_json(theory);
-      FULCRUM_TRY(const BreakEven measured, model::breakeven_measured(model, asked.sizes, use));
+      FULCRUM_TRY(const BreakEven measured, model::breakeven_measured(model, ranges[i], use));
       if (measured.kind != BreakEven::Kind::unknown) {
         context.print(fmt::format("measured on both sides: {}\n\n", measured.text));
         entry["measured_both"] = to_json(measured);

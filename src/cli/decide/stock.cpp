@@ -172,21 +172,30 @@ class Stock::Schedule {
     if (!settings_.call_seconds) return true;
     constexpr double kCallsOfACase = 2;  // at least
     const double one = settings_.case_seconds + kCallsOfACase * settings_.call_seconds(want);
-    const double prepare = settings_.prepare_seconds ? settings_.prepare_seconds(want) : 0;
-    expected_ = static_cast<double>(cases) * one + prepare;
-    if (spent + pace_ * expected_ > settings_.total_seconds) return false;
+    calls_ = static_cast<double>(cases) * one;
+    prepare_ = settings_.prepare_seconds ? settings_.prepare_seconds(want) : 0;
+    if (spent + pace_ * calls_ + prepare_pace_ * prepare_ > settings_.total_seconds) return false;
     started_ = now_seconds();
     return true;
   }
 
  private:
   void finish() {
-    if (started_ > 0) pace_ = std::max(pace_, (now_seconds() - started_) / expected_);
+    if (started_ == 0) return;
+    const double took = now_seconds() - started_;
     started_ = 0;
+    // What was prepared for one size often serves the next: the last one tells.
+    constexpr double kMost = 4;
+    if (prepare_ > calls_) {
+      prepare_pace_ = std::clamp((took - pace_ * calls_) / prepare_, 0.0, kMost);
+    } else {
+      pace_ = std::max(pace_, std::min(kMost, took / (calls_ + prepare_)));
+    }
   }
   const Settings& settings_;
-  double begin_ = now_seconds(), started_ = 0, expected_ = 0;
+  double begin_ = now_seconds(), started_ = 0, calls_ = 0, prepare_ = 0;
   double pace_ = 0.5;  // kernels that settle early leave some of their time
+  double prepare_pace_ = 1;
 };
 
 Status Stock::ensure(std::span<const Want> wants, const Settings& settings) {

@@ -15,7 +15,7 @@ namespace fulcrum::diagnose {
 namespace {
 
 constexpr std::size_t kLeastTurns = 8;   // from the default stream to another or back
-constexpr double kLeastMixed = 0.1;      // ops behind one of another thread, of all
+constexpr double kLeastAtOnce = 1.5;     // threads inside CUDA
 constexpr double kLeastOfAThread = 0.1;  // of the ops: fewer are set-up
 
 struct Serial {
@@ -25,6 +25,26 @@ struct Serial {
   std::set<std::uint32_t> streams;
   std::set<std::int64_t> threads;  // that launch into the default stream, where there is no other
 };
+
+// How many threads are inside CUDA at once, on average while any is: those that hand over to each other, as the two of a
+// training step, are one.
+double side_by_side(const Facts& facts, const Joined& joined, const std::set<std::int64_t>& threads) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> spans;
+  double sum = 0, any = 0;
+  for (const std::int64_t thread : threads) {
+    for (const std::uint32_t number : joined.calls_of_thread[std::size_t(thread)]) {
+      const GpuTrace::Call& call = facts.trace.calls[number];
+      if (is_steady(facts, call.begin_ns)) spans.emplace_back(call.begin_ns, call.end_ns);
+    }
+  }
+  std::sort(spans.begin(), spans.end());
+  std::int64_t reach = INT64_MIN;
+  for (const auto& [begin, end] : spans) {
+    sum += double(end - begin);
+    if (end > reach) any += double(end - std::max(begin, reach)), reach = end;
+  }
+  return any > 0 ? sum / any : 0;
+}
 
 // Ops of one stream that several threads launch: each thread's are a lane.
 void split_by_thread(const Facts& facts, const Joined& joined, Serial& serial) {
@@ -36,17 +56,15 @@ void split_by_thread(const Facts& facts, const Joined& joined, Serial& serial) {
     ++launched[lanes.back()];
   }
   for (const auto& [thread, count] : launched) {
-    if (thread >= 0 && double(count) >= kLeastOfAThread * double(serial.ops.size()))
-      serial.threads.insert(thread);
+    const bool known = thread >= 0 && std::size_t(thread) < joined.calls_of_thread.size();
+    if (known && double(count) >= kLeastOfAThread * double(serial.ops.size())) serial.threads.insert(thread);
   }
-  std::size_t turns = 0;
-  for (std::size_t i = 1; i < lanes.size(); ++i) turns += lanes[i] != lanes[i - 1];
-  // Threads that hand over to each other, as those of a training step, are no lanes.
-  if (serial.threads.size() < 2 || double(turns) < kLeastMixed * double(lanes.size())) {
+  if (serial.threads.size() < 2 || side_by_side(facts, joined, serial.threads) < kLeastAtOnce) {
     serial.threads.clear();
     return;
   }
-  serial.turns = turns;
+  serial.turns = 0;
+  for (std::size_t i = 1; i < lanes.size(); ++i) serial.turns += lanes[i] != lanes[i - 1];
   serial.lanes = std::move(lanes);
 }
 

@@ -108,7 +108,8 @@ Looked look(const Facts& facts) {
   if (2 * lanes.waited_for > lanes.copies.size() && kernels < kLeastKernels * sum) return {};
   if ((sum - lanes.all_seconds) / (sum - longest) > kOverlapsAlready) return {};
   const double exposed = lanes.all_seconds - kernels;  // copies with no kernel beside them
-  const double hidden = std::min(exposed, lanes.all_seconds - longest);
+  // Streams that wait for each other's buffers lose the time between them as well.
+  const double hidden = std::min(exposed, (lanes.apart() ? all : lanes.all_seconds) - longest);
   const bool both_ways = std::min(up, down) > kBothWays * (up + down);
   const double least = lanes.apart() ? kLeastApart : both_ways ? kLeastBothWays : kLeastOneWay;
   if (exposed < kLeastExposed * all || hidden < least * all) return {};
