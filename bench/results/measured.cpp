@@ -6,9 +6,10 @@
 #include <fmt/format.h>
 #include <fulcrum/report.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "page.h"
 
@@ -31,17 +32,39 @@ bool stale(const Measurement& row) {
   return !row.source_hash.empty() && row.source_hash != present_source_hash(row.backend, row.op);
 }
 
+std::string kernel_of(const Measurement& row) {
+  return fmt::format("{}/{}/{}/{}", row.backend, row.op, row.precision, to_string(row.regime));
+}
+
+struct Size {
+  double flops, bytes;  // logarithms
+};
+Size size_of(const Measurement& row) {
+  return {std::log(std::max(1.0, row.work.flops)), std::log(std::max(1.0, row.work.bytes()))};
+}
+
+/// An old time of a kernel that has changed since says less than a new one of a similar size, and more than nothing.
+bool reached(const std::vector<Size>& fresh, const Size& size) {
+  constexpr double kFactor = 16;
+  return std::any_of(fresh.begin(), fresh.end(), [&size](const Size& one) {
+    return std::abs(one.flops - size.flops) < std::log(kFactor) &&
+           std::abs(one.bytes - size.bytes) < std::log(kFactor);
+  });
+}
+
 }  // namespace
 
 std::vector<Measurement> current(const Folder& folder) {
   std::vector<Measurement> rows = folder.rows;
   rows.insert(rows.end(), folder.calibrated.begin(), folder.calibrated.end());
-  std::set<std::string> fresh;  // backend and op
-  const auto kernel_of = [](const Measurement& row) { return row.backend + "/" + row.op; };
+  std::map<std::string, std::vector<Size>> fresh;
   for (const Measurement& row : rows) {
-    if (!stale(row)) fresh.insert(kernel_of(row));
+    if (!stale(row)) fresh[kernel_of(row)].push_back(size_of(row));
   }
-  std::erase_if(rows, [&](const Measurement& row) { return stale(row) && fresh.count(kernel_of(row)) > 0; });
+  std::erase_if(rows, [&](const Measurement& row) {
+    const auto known = stale(row) ? fresh.find(kernel_of(row)) : fresh.end();
+    return known != fresh.end() && reached(known->second, size_of(row));
+  });
   return rows;
 }
 

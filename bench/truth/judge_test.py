@@ -15,6 +15,7 @@ import unittest
 sys.dont_write_bytecode = True
 import judge  # noqa: E402
 import overhead  # noqa: E402
+import turns  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -120,6 +121,27 @@ class Overhead(unittest.TestCase):
         self.assertEqual(overhead.sign_interval([3, 1, 2, 9, 5, 6, 7, 8, 4])[:2], (2, 8))
         self.assertEqual(overhead.sign_interval([1, 2, 3, 4, 5, 6]), (1, 6, 0.96875))
         self.assertLess(overhead.sign_interval([1, 2, 3, 4, 5])[2], 0.95)
+
+
+class Turns(unittest.TestCase):
+    def test_both_programs_take_as_many_turns_and_the_ratio_is_of_their_means(self):
+        order = []
+
+        class Player:
+            def __init__(self, name, us):
+                self.name, self.us = name, us
+
+            def hear(self, key):
+                return key
+
+            def turn(self):
+                order.append(self.name)
+                return self.us
+
+        means = turns.play([Player("bare", 4.0), Player("traced", 4.4)], 4)
+        self.assertEqual(order, ["bare", "traced", "traced", "bare"] * 2)
+        self.assertAlmostEqual(turns.summary([means] * 6)["ratio"], 1.1)
+        self.assertEqual(turns.summary([means, [4.0, 4.0]])["pairs"], 2)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: 2026 The Fulcrum authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# The tables of docs/truth.md from results/<machine>/truth.json, truth-unseen-*.json and overhead.json: `page.py` writes
+# The tables of docs/truth.md from results/<machine>/truth.json, truth-unseen-*.json, overhead.json and turns.json: `page.py` writes
 # them, `page.py --check` says whether they are what the files hold.
 
 import glob
@@ -64,10 +64,21 @@ def overhead_table(document):
     return out
 
 
+def turns_table(document):
+    out = ["| program | bare | traced | slower by | pairs of processes |", "|---|---|---|---|---|"]
+    for name, unit in (("launch_loop", "us a launch"), ("mlp", "us a step")):
+        if name in document:
+            row = document[name]
+            out.append(f"| {name} | {row['bare_us']:.2f} {unit} | {row['traced_us']:.2f} {unit} | "
+                       f"{100 * (row['ratio'] - 1):+.1f} %{doubt({**row, 'rounds': row['pairs']})} | {row['pairs']} |")
+    return out
+
+
 def tables():
     lines = []
     for folder in sorted(glob.glob(os.path.join(ROOT, "results", "*"))):
-        for name, title, render in (("truth.json", "Findings", pair_table), ("overhead.json", "Cost", overhead_table)):
+        for name, title, render in (("truth.json", "Findings", pair_table), ("overhead.json", "Cost", overhead_table),
+                                    ("turns.json", "Cost where bare and traced take turns", turns_table)):
             path = os.path.join(folder, name)
             if os.path.exists(path):
                 with open(path) as text:

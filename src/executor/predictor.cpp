@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <string>
 
 #include "executor/residual.h"
 
@@ -48,14 +49,25 @@ std::vector<std::size_t> points_of(const OpPoints& points, std::size_t candidate
 // took far longer than the same call on fewer of them says nothing about the kernel.
 constexpr double kSpikeRatio = 1.5, kSpikeSeconds = 10e-6;
 
+/// Threads of those candidates that are one kernel in several widths, 0 for all others: libraries fork as they see fit, and
+/// streaming stores are another kernel.
+std::vector<int> widths_of(std::span<const Candidate> candidates) {
+  std::vector<int> widths;
+  for (const Candidate& candidate : candidates) {
+    const std::string_view variant = candidate.kernel.variant();
+    const bool plain = variant == "default" || variant == "t" + std::to_string(candidate.threads);
+    widths.push_back(plain && candidate.kernel.backend().name() == "threads" ? candidate.threads : 0);
+  }
+  return widths;
+}
+
 void drop_spikes(std::span<const Candidate> candidates, OpPoints& points) {
+  const std::vector<int> widths = widths_of(candidates);
   for (Point& point : points.points) {
-    for (std::size_t c = 0; c < candidates.size() && c < point.samples.size(); ++c) {
-      if (candidates[c].threads <= 1) continue;
-      for (std::size_t other = 0; other < point.samples.size(); ++other) {
-        const bool fewer = other < candidates.size() && candidates[other].place == Place::host &&
-                           candidates[other].threads < candidates[c].threads &&
-                           &candidates[other].kernel.backend() == &candidates[c].kernel.backend();
+    const std::size_t count = std::min(widths.size(), point.samples.size());
+    for (std::size_t c = 0; c < count; ++c) {
+      for (std::size_t other = 0; other < count; ++other) {
+        const bool fewer = widths[other] > 0 && widths[other] < widths[c];
         const double seconds = point.samples[other].seconds;
         if (fewer && seconds > 0 && point.samples[c].seconds > kSpikeRatio * seconds + kSpikeSeconds)
           point.samples[c].seconds = 0;

@@ -258,10 +258,11 @@ Formula automatic(const Call& call, const GpuCeilings& gpu, const Formula& kerne
 Formula overlapped(const Call& call, const GpuCeilings& gpu, const Formula& kernel) {
   Formula formula = duplex_trip(call, gpu, kernel);
   if (!formula.missing.empty()) return formula;
-  // Many calls in flight: the first fill and the last wait are shared by all of them.
+  // Many calls in flight: the first fill and the last wait are shared by all of them, and copies that are queued far
+  // ahead keep both directions busy.
   formula.seconds = formula.fixed = 0;
   for (Term& term : formula.terms) {
-    if (term.name == "fill" || term.name == "sync") term.counted = false;
+    if (term.name == "fill" || term.name == "sync" || term.name == "both ways") term.counted = false;
     if (term.counted) formula.seconds += term.seconds;
   }
   return formula;

@@ -10,7 +10,7 @@
 
 namespace fulcrum::model {
 
-/// log flops, log bytes, log of the smallest dim, log outputs.
+/// log flops, log bytes, log of the smallest dim, log outputs, log size of what calls look into (0: they do not).
 using Features = std::array<double, 5>;
 
 struct Sample {

@@ -29,7 +29,7 @@ std::string labelled(std::string_view label, std::string_view text, int width) {
 }
 
 std::string range_of_shares(double low, double high) {
-  const std::string upper = percent(high);
+  std::string upper = percent(high);
   if (percent(low) == upper) return upper;
   return fmt::format("{} to {}", low <= 0 ? "0 %" : percent(low), upper);
 }
@@ -92,7 +92,7 @@ std::string finding_text(const Finding& finding, std::size_t number, const Timel
 /// Lists of metrics would bury the rest: a long reason is cut.
 std::string short_reason(const NotChecked& one) {
   constexpr std::size_t kMost = 110;
-  const std::string reason = one.hint.empty() ? one.why : fmt::format("{}; {}", one.why, one.hint);
+  std::string reason = one.hint.empty() ? one.why : fmt::format("{}; {}", one.why, one.hint);
   if (reason.size() <= kMost) return reason;
   if (one.why.size() <= kMost / 2) return one.why + "; --json says what";
   return one.why.substr(0, one.why.rfind(' ', kMost / 2)) + " ..; --json says what";
@@ -108,6 +108,7 @@ std::string not_checked_text(const Diagnosis& diagnosis, int width) {
     group->second.push_back(one.rule);
   }
   std::vector<std::string> parts;
+  parts.reserve(groups.size());
   for (const auto& [reason, rules] : groups)
     parts.push_back(fmt::format("{} ({})", fmt::join(rules, ", "), reason));
   return parts.empty() ? "" : wrap(fmt::format("Not checked: {}", fmt::join(parts, "; ")), width, 2) + "\n";

@@ -142,6 +142,10 @@ export function report(rows) {
     measurements: Array.from({ length: rows }, (_, i) => measurement(i, i < 4)),
     comparisons: [],
     advice: [{ row: "relu/simd/default", flag: "multimodal", text: "two speeds: look for another process" }],
-    commands: [{ what: "everything here", command: "fulcrum report --suite memory-recall" }],
+    commands: [
+      { what: "everything here", command: "fulcrum report --suite memory-recall" },
+      // Names of rows have no spaces, and may be longer than a phone is wide.
+      { what: `cosine_topk/threads/default/${"Q:1000/N:10000/D:128/".repeat(6)}regime:host`, command: "fulcrum bench cosine_topk" },
+    ],
   };
 }

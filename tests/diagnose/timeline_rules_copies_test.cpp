@@ -256,6 +256,22 @@ TEST(NoOverlap, OfCopiesThatTheHostWaitsForIsSaidWhereKernelsAreWorthIt) {
   EXPECT_EQ(Traced(chunks(1, 40'000, true, true)).findings("no_overlap").size(), 1u);
 }
 
+// Uploads have a stream of their own, but a single buffer: each waits until the kernel before has read it.
+TEST(NoOverlap, FindsStreamsThatWaitForEachOthersBuffer) {
+  TraceBuilder t;
+  const auto up = t.stream().current_stream(), work = t.stream().current_stream();
+  for (int i = 0; i < 200; ++i) {
+    t.on_stream(up).stream_wait(1).copy_h2d(8 * kMegabyte).record_event(2);
+    t.on_stream(work).stream_wait(2).launch("train(float*)", kFullGrid, 256, 40'000).record_event(1);
+  }
+  t.device_sync();
+  const auto findings = Traced(t.trace()).findings("no_overlap");
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].next_step.find("second buffer"), std::string::npos) << findings[0].next_step;
+  EXPECT_GT(findings[0].saved_high, 0.15);
+  EXPECT_LT(findings[0].saved_high, 0.35);
+}
+
 TEST(NoOverlap, IsSilentOnCleanTraces) { expect_silent_on_clean("no_overlap"); }
 
 }  // namespace

@@ -213,6 +213,15 @@ TEST(AllocInLoop, KeepsSilentAboutAPoolThatIsOne) {
   for (int i = 0; i < 100; ++i)
     t.pool_alloc(32 << 20).launch("step(float*)", kFilling, 256, 100'000).pool_free();
   EXPECT_TRUE(Traced(t.trace()).findings("alloc_in_loop").empty());
+  // Several a step behind a wait, each as quick as a launch: the GPU idles for them, and yet nothing is allocated.
+  TraceBuilder waits({.pool_call = 1'500});
+  for (int i = 0; i < 100; ++i) {
+    for (int k = 0; k < 6; ++k) waits.pool_alloc(32 << 20);
+    waits.launch("step(float*)", kFilling, 256, 60'000);
+    for (int k = 0; k < 6; ++k) waits.pool_free();
+    waits.device_sync();
+  }
+  EXPECT_TRUE(Traced(waits.trace()).findings("alloc_in_loop").empty());
 }
 
 TEST(AllocInLoop, KeepsSilentAboutWarmUp) {

@@ -51,6 +51,23 @@ TEST(DefaultStream, KeepsSilentWhereThereIsNoOther) {
   EXPECT_TRUE(Traced(pytorch_like_step()).findings("default_stream").empty());
 }
 
+// Four threads, each with launches that use few SMs and a wait for them, and no stream but the default one.
+TEST(DefaultStream, FindsThreadsThatAllLaunchIntoIt) {
+  TraceBuilder t;
+  std::vector<std::uint32_t> threads = {t.current_thread()};
+  for (int i = 1; i < 4; ++i) threads.push_back(t.thread("worker").current_thread());
+  for (int i = 0; i < 50; ++i) {
+    for (const auto thread : threads) t.on_thread(thread).launch("solve(float*)", 30, 256, 60'000);
+    for (const auto thread : threads) t.on_thread(thread).stream_sync();
+  }
+  const Traced traced(t.trace());
+  const auto findings = traced.findings("default_stream");
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].claim.find("4 threads of the host"), std::string::npos) << findings[0].claim;
+  EXPECT_GT(findings[0].saved_high, 0.5);
+  EXPECT_EQ(findings[0].saved_low, 0);
+}
+
 TEST(DefaultStream, IsSilentOnCleanTraces) { expect_silent_on_clean("default_stream"); }
 
 // Kernels of 400 us, of which the middle 300 are faults; 2 MiB move.

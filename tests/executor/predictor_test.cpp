@@ -167,6 +167,32 @@ TEST(Predictor, ACandidateWithOneTimeFollowsItsSibling) {
   EXPECT_GT(out.sigma[1], out.sigma[0]);
 }
 
+TEST(Predictor, ACallThatWasHeldUpOnManyThreadsIsLeftOut) {
+  const ops::Op& op = op_named("matmul");
+  fulcrum_backend table{};
+  table.name = "threads";
+  table.kind = "cpu";
+  const backends::Backend backend(&table);
+  fulcrum_kernel few{}, many{};
+  few.op = many.op = "matmul";
+  few.variant = "t4";
+  few.threads = 4;
+  many.variant = "default";
+  many.threads = 16;
+  const std::vector<Candidate> candidates{{backends::Kernel(&backend, &few), Place::host, 4},
+                                          {backends::Kernel(&backend, &many), Place::host, 16}};
+  const FeatureMap map(op);
+  OpPoints points = points_of(op, candidates, 24);
+  const Predictor calm(map, candidates, points, Caches{});
+  for (std::size_t i = 0; i < points.points.size(); i += 8) points.points[i].samples[1].seconds += 500e-6;
+  const Predictor disturbed(map, candidates, points, Caches{});
+  const Features f = map.of(points.points[8].args);
+  Estimates expected, found;
+  calm.predict(f, 0b11, 0, expected);
+  disturbed.predict(f, 0b11, 0, found);
+  EXPECT_NEAR(found.log_seconds[1], expected.log_seconds[1], 0.2);
+}
+
 TEST(Pick, TakesTheCheapestAndBreaksTiesForFewerThreads) {
   Estimates costs;
   costs.grade = Grade::b;

@@ -261,6 +261,18 @@ TEST(Table, AForkOfFewThreadsCostsLessThanOneOfAll) {
   EXPECT_DOUBLE_EQ(costs.fork_of(32), 8e-6);
 }
 
+TEST(Table, TheLargestCopyIsPricedByItsOwnSizeAndNothingIsNoCopy) {
+  Costs costs;
+  costs.pageable_in.knots = {{1000, 2e-6}, {10000, 15e-6}, {100000, 20e-6}};  // bent: alike is not the same
+  Traffic traffic;
+  for (const double bytes : {1000.0, 0.0, 100000.0, 1000.0}) traffic.add_in(bytes);
+  EXPECT_EQ(traffic.in_copies, 3);
+  EXPECT_DOUBLE_EQ(traffic.in_bytes, 102000);
+  EXPECT_DOUBLE_EQ(costs.in_seconds(traffic), 20e-6 + 2 * 2e-6);
+  traffic.in_largest = 0;
+  EXPECT_NEAR(costs.in_seconds(traffic), 3 * (15e-6 + 5e-6 * 24 / 90), 1e-12) << "all alike";
+}
+
 TEST(Table, DataThatComesHomeCostsACopyWithItsWaitAndOneMoreForEachOther) {
   Costs costs;
   costs.pinned_out.knots = {{1000, 2e-6}, {100000, 4e-6}};

@@ -250,6 +250,23 @@ TEST(Simulation, APageableCopyThatIsPinnedIsNotStagedByTheHost) {
   EXPECT_NEAR(saved_ns(trace, change), 200'000.0 * double(copies - 1), 10'000);
 }
 
+// What a copy's call takes beside waiting for its op is in the call itself, whatever other copies took.
+TEST(Simulation, ACopyThatWaitsIsShorterByWhatItsOpIs) {
+  TraceBuilder t;
+  t.copy_h2d(4096);
+  for (int i = 0; i < 6; ++i) t.launch("k", 132, 256, 50'000).copy_d2h(8 << 20, MemoryKind::pageable, false);
+  GpuTrace trace = t.trace();
+  trace.calls[calls_of(trace, CallKind::copy)[0]].begin_ns -= 900'000;
+  Change change;
+  double shorter = 0;
+  for (std::uint32_t i = 0; i < trace.ops.size(); ++i) {
+    if (trace.ops[i].copy != CopyKind::d2h || trace.ops[i].kind != GpuOpKind::copy) continue;
+    change.op_ns[i] = trace.ops[i].duration_ns() / 4;
+    shorter += 0.75 * double(trace.ops[i].duration_ns());
+  }
+  EXPECT_NEAR(saved_ns(trace, change), shorter, 0.05 * shorter);
+}
+
 TEST(Simulation, ASyncNoLongerGivesBackWhatAPoolKeeps) {
   TraceBuilder t({.sync_return = 90'000, .pool_call = 60'000});
   t.stream();

@@ -10,7 +10,7 @@
 
 namespace fulcrum::backends::cuda::entropy {
 
-inline constexpr int kBinWarps = 8, kBinRows = 4;
+inline constexpr int kBinWarps = 8, kBinRows = 8;
 
 /// A row of inputs under the first taps of a lane's four outputs and five columns on; zeros outside of the image.
 template <bool kVectors>
@@ -36,82 +36,49 @@ __device__ __forceinline__ void load_taps(const ConvImage& image, std::int64_t y
   }
 }
 
-/// What a lane has of a row: its bins go to memory, and whether the row's block has a NaN.
-__device__ __forceinline__ void put_bins(const BinImage& to, int y, int block, int column, unsigned word,
-                                         bool nan) {
-  *reinterpret_cast<unsigned*>(to.bins + y * to.pitch + column) = word;
-  nan = __any_sync(kAll, nan);
-  if (threadIdx.x % kWarp == 0) to.nans[static_cast<std::int64_t>(y) * to.blocks + block] = nan;
-}
-
-/// Rows of weights that are not all finite: in the padding there are no taps, where zeros would make NaN of them.
-__device__ __noinline__ static unsigned put_slowly(ConvImage image, Bins bins, BinImage to, int first,
-                                                   int block, int column) {
-  unsigned clamped = 0;
-  for (int y = first; y < min(first + kBinRows, to.h); ++y) {
-    unsigned word = 0;
-    bool nan = false;
-    for (int m = 0; m < 4; ++m) {
-      if (column + m >= to.w) break;
-      const float sum = conv_at(image, y, column + m);
-      word |= bins(sum) << (8 * m);
-      nan |= isnan(sum);
-      clamped += bins.clamps(sum);
-    }
-    put_bins(to, y, block, column, word, nan);
-  }
-  return clamped;
-}
-
-/// `bins_now` is asked while inputs are on their way.
-template <bool kVectors, class BinsNow>
-__device__ __forceinline__ unsigned put_rows(const ConvImage& image, const float (&weight)[9],
-                                             BinsNow bins_now, const BinImage& to, int first, int block,
-                                             int column) {
-  float x[kBinRows + 2][6];
-#pragma unroll
-  for (int i = 0; i < kBinRows + 2; ++i) load_taps<kVectors>(image, first + i - image.pad_y, column, x[i]);
-  const Bins bins = bins_now();
-  unsigned clamped = 0;
-#pragma unroll
-  for (int r = 0; r < kBinRows; ++r) {
-    if (first + r >= to.h) break;
-    unsigned word = 0;
-    bool nan = false;
-#pragma unroll
-    for (int m = 0; m < 4; ++m) {
-      float sum = 0;
-#pragma unroll
-      for (int t = 0; t < 9; ++t) sum = __fmaf_rn(weight[t], x[r + t / 3][m + t % 3], sum);
-      const bool there = column + m < to.w;
-      word |= bins(sum) << (8 * m);
-      nan |= there && isnan(sum);
-      clamped += there && bins.clamps(sum);
-    }
-    put_bins(to, first + r, block, column, word, nan);
-  }
-  return clamped;
+__device__ __noinline__ static float conv_apart(ConvImage image, int y, int x) {
+  return conv_at(image, y, x);
 }
 
 /// kVectors: a padding of one column, and rows of whole groups of four at 16 bytes.
 template <bool kVectors>
-__global__ void __launch_bounds__(kBinWarps* kWarp, kVectors ? 3 : 2)
-    conv_bins(LabelJob job, ConvImage image, BinImage to) {
+__global__ void __launch_bounds__(kBinWarps* kWarp, 2) conv_bins(LabelJob job, ConvImage image, BinImage to) {
+  const int lane = threadIdx.x % kWarp;
   const std::int64_t unit = static_cast<std::int64_t>(blockIdx.x) * kBinWarps + threadIdx.x / kWarp;
   const int block = static_cast<int>(unit % to.blocks), first = static_cast<int>(unit / to.blocks) * kBinRows;
-  const int column = block * BinImage::kBlock + 4 * static_cast<int>(threadIdx.x % kWarp);
+  const int column = block * BinImage::kBlock + 4 * lane;
   streaming::follow();
   unsigned clamped = 0;
   if (first < to.h) {
-    float weight[9];
+    const Bins bins = job.range == Range::given ? job.bins : bound_of(image, job.bins.lo, job.bins.hi);
+    float weight[9], x[kBinRows + 2][6];
     bool finite = true;
 #pragma unroll
     for (int t = 0; t < 9; ++t) weight[t] = image.k[t], finite &= isfinite(weight[t]);
-    const auto bins_now = [&] {
-      return job.range == Range::given ? job.bins : bound_of(image, job.bins.lo, job.bins.hi);
-    };
-    clamped = finite ? put_rows<kVectors>(image, weight, bins_now, to, first, block, column)
-                     : put_slowly(image, bins_now(), to, first, block, column);
+#pragma unroll
+    for (int i = 0; i < kBinRows + 2; ++i) load_taps<kVectors>(image, first + i - image.pad_y, column, x[i]);
+#pragma unroll
+    for (int r = 0; r < kBinRows; ++r) {
+      const int y = first + r;
+      if (y >= to.h) break;
+      unsigned word = 0;
+      bool nan = false;
+#pragma unroll
+      for (int m = 0; m < 4; ++m) {
+        float sum = 0;
+#pragma unroll
+        for (int t = 0; t < 9; ++t) sum = __fmaf_rn(weight[t], x[r + t / 3][m + t % 3], sum);
+        // In the padding there are no taps: where a weight is not finite, zeros would make NaN of them.
+        const bool there = column + m < to.w;
+        if (!finite && there) sum = conv_apart(image, y, column + m);
+        word |= bins(sum) << (8 * m);
+        nan |= there && isnan(sum);
+        clamped += there && bins.clamps(sum);
+      }
+      *reinterpret_cast<unsigned*>(to.bins + y * to.pitch + column) = word;
+      nan = __any_sync(kAll, nan);
+      if (lane == 0) to.nans[static_cast<std::int64_t>(y) * to.blocks + block] = nan;
+    }
   }
   add_clamped(clamped, job.totals, job.clamped);
 }

@@ -45,8 +45,7 @@ struct PairShape {
   static constexpr int kHistograms = kBlocks * kHistogramBytes;
   static constexpr std::size_t kSharedBytes = kHistograms + (4 * kEntries + 15) / 16 * 16;
   static_assert(4 * (kCounts + 1) * (kSecond + 1) < 1 << 16 && kSecond > kCounts + 1);
-  static_assert(kRaw >= kPacked && kSpan <= 32 && kSharedBytes + 4 * (kCounts + 1) <= 227 * 1024);
-  static_assert(kThreads > kCounts);
+  static_assert(kRaw >= kPacked && kSpan <= 32 && kSharedBytes <= 227 * 1024);
 
   static __device__ __forceinline__ unsigned base() {
     const unsigned in_block = threadIdx.x % (kHistogramBytes / 512);
@@ -206,7 +205,7 @@ struct PairSink {
       const std::int64_t exact_sum = windows.exact_sum(lane, k, job.table);
       if (static_cast<int>(threadIdx.x % kWarp) != lane) continue;
       Finish finish;
-      finish.set(k == 0 ? judge[0].pixels : judge[1].pixels, job.table);
+      finish.set(judge[k].pixels, job.table);
       bits = segment::bit_of(finish(exact_sum), job.thresholds);
     }
     __syncwarp();  // before they change again
@@ -220,29 +219,17 @@ struct PairSink {
 #pragma unroll
       for (int k = 0; k < 2; ++k) judge[k].set(now * inside_of(column + k, Shape::kW, w), job, scale);
     }
-    unsigned bits[2];
-    bool doubt[2];
+    unsigned below = 0;
 #pragma unroll
     for (int k = 0; k < 2; ++k) {
       const int sum = windows.sum(k);
-      bits[k] = judge[k].bit(sum);
-      doubt[k] = (there >> (16 * k) & 1U) != 0 && judge[k].doubts(sum);
+      const bool exists = (there >> (16 * k) & 1U) != 0;
+      unsigned bits = judge[k].bit(sum);
+      const unsigned lanes = __ballot_sync(kAll, exists && judge[k].doubts(sum));
+      if (lanes != 0) bits = settle(bits, k, lanes, windows);
+      if (nan && exists && window_has_nan(image, y, column + k, Shape::kW)) bits = 1;
+      below |= bits << (16 * k);
     }
-    if (__any_sync(kAll, doubt[0] || doubt[1])) {
-#pragma unroll 1
-      for (int k = 0; k < 2; ++k) {
-        const unsigned lanes = __ballot_sync(kAll, k == 0 ? doubt[0] : doubt[1]);
-        const unsigned settled = settle(k == 0 ? bits[0] : bits[1], k, lanes, windows);
-        (k == 0 ? bits[0] : bits[1]) = settled;
-      }
-    }
-    if (nan) {
-#pragma unroll
-      for (int k = 0; k < 2; ++k) {
-        if ((there >> (16 * k) & 1U) != 0 && window_has_nan(image, y, column + k, Shape::kW)) bits[k] = 1;
-      }
-    }
-    const unsigned below = bits[0] | bits[1] << 16;
     const unsigned left = __shfl_up_sync(kAll, below, 1), right = __shfl_down_sync(kAll, below, 1);
     const unsigned three =
         below + __funnelshift_r(below, right, 16) + __funnelshift_l(left, below, 16);  // with both neighbours
@@ -275,21 +262,26 @@ template <class Shape>
 __device__ __forceinline__ void prepare_pairs(unsigned char* memory, const std::int64_t* table,
                                               const PairScale& scale) {
   auto* histograms = reinterpret_cast<uint4*>(memory);
-  auto* steps = reinterpret_cast<unsigned*>(memory + Shape::kHistograms);
-  unsigned mine = 0;  // asked for before the histograms are cleared
-  if (threadIdx.x <= Shape::kCounts) {
-    const std::int64_t after = table[threadIdx.x + 1], before = table[threadIdx.x];
-    mine = static_cast<unsigned>(in_units(after, scale.units) - in_units(before, scale.units));
-  }
   for (int i = threadIdx.x; i < Shape::kHistograms / 16; i += Shape::kThreads)
     histograms[i] = uint4{0, 0, 0, 0};
-  __shared__ unsigned step_of[Shape::kCounts + 1];
-  if (threadIdx.x <= Shape::kCounts) step_of[threadIdx.x] = mine;
+  auto* steps = reinterpret_cast<unsigned*>(memory + Shape::kHistograms);
+  const auto step_of = [&](int count) {
+    return static_cast<unsigned>(in_units(table[count + 1], scale.units) -
+                                 in_units(table[count], scale.units));
+  };
+  // The first counts of a thread's column of the table stay the same.
+  for (int first = threadIdx.x; first < Shape::kSecond; first += Shape::kThreads) {
+    const unsigned low = first <= Shape::kCounts ? step_of(first) : 0;
+    for (int second = 0; second <= Shape::kCounts; ++second) {
+      const int at = second * Shape::kSecond + first;
+      if (at < Shape::kEntries) steps[at] = low;
+    }
+  }
   __syncthreads();
-#pragma unroll 4
-  for (int at = threadIdx.x; at < Shape::kEntries; at += Shape::kThreads) {
-    const int second = at / Shape::kSecond, first = at - second * Shape::kSecond;
-    steps[at] = step_of[min(first, Shape::kCounts)] | step_of[second] << 16;
+  for (int second = threadIdx.x / kWarp; second <= Shape::kCounts; second += Shape::kWarps) {
+    const unsigned high = step_of(second) << 16;
+    for (int first = threadIdx.x % kWarp; first <= Shape::kCounts; first += kWarp)
+      steps[second * Shape::kSecond + first] |= high;
   }
 }
 
@@ -307,7 +299,7 @@ __device__ __forceinline__ bool may_have_nan(const BinImage& image, const Strip<
   return __any_sync(kAll, any);
 }
 
-/// A warp slides over its strip. Bins of the next two rows to enter and to leave are under way while the last are counted.
+/// A warp slides over its strip. Bins of the next rows to enter and to leave are under way while the last are counted.
 template <class Shape>
 __device__ __forceinline__ void slide_pairs(const BinImage& image, const Strip<int>& strip,
                                             unsigned char* memory, PairSink<Shape>& sink) {
@@ -335,23 +327,15 @@ __device__ __forceinline__ void slide_pairs(const BinImage& image, const Strip<i
     for (int i = 0; i < kPacked; ++i)
       words[i] = __funnelshift_r(raw[i], i + 1 < kRaw ? raw[(i + 1) % kRaw] : 0, shift);
   };
-  const auto move = [](unsigned(&to)[kRaw], const unsigned(&from)[kRaw]) {
-#pragma unroll
-    for (int i = 0; i < kRaw; ++i) to[i] = from[i];
-  };
-  unsigned raw_in[kRaw] = {}, raw_out[kRaw] = {}, after_in[kRaw] = {}, after_out[kRaw] = {};
-  unsigned in[kPacked] = {}, out[kPacked] = {};
+  unsigned raw_in[kRaw] = {}, raw_out[kRaw] = {}, in[kPacked] = {}, out[kPacked] = {};
   fetch(entering, raw_in);
-  if (begin + 1 < end) fetch(entering, after_in);
 #pragma unroll 1
   for (int row = begin; row < bottom; ++row) {
     const bool enters = row < end, leaves = row - kW >= begin;
     aligned(raw_in, in);
     aligned(raw_out, out);
-    move(raw_in, after_in);
-    move(raw_out, after_out);
-    if (row + 2 < end) fetch(entering, after_in);
-    if (row + 2 - kW >= begin) fetch(leaving, after_out);
+    if (row + 1 < end) fetch(entering, raw_in);
+    if (row + 1 - kW >= begin) fetch(leaving, raw_out);
     if (leaves) {
       if (whole && enters) {
         windows.template update<true, true>(in, out, true);

@@ -131,7 +131,7 @@ Looked look(const Facts& facts) {
   const double on_host = prefetches(facts) ? 0 : fetch_ahead(facts, joined, change);
   const double seen = std::min(stalled + on_host, saved_seconds(facts, change));
   const double high = seen + kUnseen * (all - seen);
-  const double low = std::max(0.0, seen - stalls.bytes * pinned_seconds_a_byte(facts)) / 4;
+  const double low = std::max(0.0, seen - stalls.bytes * pinned_seconds_a_byte(facts)) / 2;
   if (seen < facts.threshold * all) return {};
 
   Finding finding;
