@@ -208,6 +208,7 @@ Json density_json(const GpuTrace& trace, const Timeline& timeline, std::int64_t 
   };
   const auto percents = [](const std::vector<double>& shares) {
     std::vector<int> list;
+    list.reserve(shares.size());
     for (const double share : shares)
       list.push_back(static_cast<int>(std::lround(100 * std::min(share, 1.0))));
     return list;

@@ -107,7 +107,7 @@ Looked look(const Facts& facts) {
       count_text(facts, count(found, {CallKind::free, CallKind::pool_free, CallKind::host_free}), "frees"),
       time_text(facts, found.seconds)));
   if (count(found, {CallKind::free}) > 0)
-    finding.evidence.push_back("cudaFree waits until the device has nothing left to do");
+    finding.evidence.emplace_back("cudaFree waits until the device has nothing left to do");
   if (found.bytes > 0) finding.evidence.push_back(fmt::format("the largest is {}", human_bytes(found.bytes)));
   finding.next_step = next_step(found);
   finding.verify = verify_by_difference();

@@ -138,6 +138,7 @@ double median(std::vector<double> values) {
 
 double median_ns(const Facts& facts, const std::vector<std::uint32_t>& ops) {
   std::vector<double> ns;
+  ns.reserve(ops.size());
   for (const std::uint32_t op : ops) ns.push_back(double(facts.trace.ops[op].duration_ns()));
   return median(std::move(ns));
 }

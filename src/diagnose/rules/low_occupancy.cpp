@@ -75,7 +75,7 @@ void look_at(const Facts& facts, const Group& group, Looked& looked) {
                       shape.blocks_per_sm * std::ceil(shape.threads() / 32)));
       add_gain(finding, kernel_gain(facts, group.ops, 0, 1 - shape.occupancy / kHidesEnough));
     } else {
-      finding.evidence.push_back("whether that costs anything only counters tell");
+      finding.evidence.emplace_back("whether that costs anything only counters tell");
       if (!matters || shape.occupancy > kVeryLow) finding.blocked_by = "sol";
     }
   }

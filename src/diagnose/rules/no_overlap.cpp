@@ -129,8 +129,8 @@ Looked look(const Facts& facts) {
       fmt::format("uploads {}, kernels {}, downloads {}: {} one after the other, {} if they overlapped",
                   time_text(facts, up), time_text(facts, kernels), time_text(facts, down),
                   time_text(facts, lanes.all_seconds), time_text(facts, lanes.all_seconds - hidden)));
-  finding.evidence.push_back("pinned memory: the copy engines could work beside the kernels");
-  if (lanes.apart()) finding.evidence.push_back("copies have streams of their own, and still take turns");
+  finding.evidence.emplace_back("pinned memory: the copy engines could work beside the kernels");
+  if (lanes.apart()) finding.evidence.emplace_back("copies have streams of their own, and still take turns");
   finding.next_step =
       lanes.apart()
           ? "give copies a second buffer, so that the next one need not wait until this one was used"

@@ -46,7 +46,7 @@ void read_kernel_counters(const std::string& text, ProcessReader& reader, std::s
                           GpuTrace& trace) {
   const Result<Json> list = text.empty() ? Json::array() : json_parse(text, origin);
   if (!list.ok() || !list->is_array())
-    return void(trace.notes.push_back("the counters of kernels in the file are damaged and left out"));
+    return void(trace.notes.emplace_back("the counters of kernels in the file are damaged and left out"));
   for (const Json& item : *list) {
     if (!item.is_object() || !item.contains("metrics") || !item["metrics"].is_object()) continue;
     GpuTrace::KernelCounters counters;
@@ -73,7 +73,7 @@ void read_cpu_profile(const std::string& text, std::string_view origin, GpuTrace
       return;
     }
   }
-  trace.notes.push_back("the CPU profile in the file is damaged and left out");
+  trace.notes.emplace_back("the CPU profile in the file is damaged and left out");
 }
 
 }  // namespace

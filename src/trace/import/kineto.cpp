@@ -290,7 +290,7 @@ Result<GpuTrace> from_kineto(std::string_view text, std::string_view origin) {
   GpuTrace trace = reader.finish(sink.head);
   if (!problem.empty())
     trace.notes.push_back(fmt::format("the file has {}: what came behind that is missing", problem));
-  trace.notes.push_back(
+  trace.notes.emplace_back(
       "from torch.profiler: clocks, dropped records and its own overhead are not in the file");
   return trace;
 }

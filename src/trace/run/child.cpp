@@ -50,12 +50,13 @@ std::vector<std::string> merged(const std::vector<std::pair<std::string, std::st
     const auto replaced = [&](const auto& change) { return change.first == name_of(*entry); };
     if (std::none_of(changes.begin(), changes.end(), replaced)) entries.emplace_back(*entry);
   }
-  for (const auto& [name, value] : changes) entries.push_back(name + "=" + value);
+  for (const auto& [name, value] : changes) entries.push_back(fmt::format("{}={}", name, value));
   return entries;
 }
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
   for (std::string& text : texts) pointers.push_back(text.data());
   pointers.push_back(nullptr);
   return pointers;

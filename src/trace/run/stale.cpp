@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Clocks of file systems and of build machines may be off by as much.
-constexpr std::int64_t kSlack_ns = 1'000'000'000;
+constexpr std::int64_t kSlackNs = 1'000'000'000;
 constexpr std::int64_t kLargestBinary = std::int64_t{4} << 30;
 
 std::int64_t modified_ns(const struct stat& status) {
@@ -124,7 +124,7 @@ void look_for_newer(std::vector<GpuTrace::Binary>& binaries) {
     if (now == 0 || (binary.modified_ns != 0 && binary.modified_ns != now)) continue;
     binary.modified_ns = now;
     for (const Newest& candidate : {newest_source(binary.path), newest_build(binary.path)}) {
-      if (candidate.at_ns <= now + kSlack_ns || candidate.at_ns - now <= binary.newer_by_ns) continue;
+      if (candidate.at_ns <= now + kSlackNs || candidate.at_ns - now <= binary.newer_by_ns) continue;
       binary.newer = candidate.path.string();
       binary.newer_by_ns = candidate.at_ns - now;
     }

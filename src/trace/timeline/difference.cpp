@@ -107,6 +107,7 @@ Estimate estimate(const std::vector<double>& values) {
 Estimate estimate_length(std::vector<double> values) {
   const double median = quantile(values, 0.5), n = double(values.size());
   std::vector<double> off;
+  off.reserve(values.size());
   for (const double v : values) off.push_back(std::abs(v - median));
   const double doubt =
       std::max(1.96 * 1.2533 * 1.4826 * quantile(off, 0.5) / std::sqrt(std::max(n, 1.0)), kNoise * median);
