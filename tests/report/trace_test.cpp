@@ -255,7 +255,8 @@ TEST(KernelTable, IsOfTheWholeRunWhereOnlyWindowsWereTraced) {
   all_of_it.windows.clear();
   const std::string steady = kernel_table(all_of_it, timeline_of(all_of_it), 8, 80).text(false);
   EXPECT_EQ(steady.find("54,321"), std::string::npos) << steady;
-  for (const auto& kernel : findings_json(trace, timeline_of(trace), diagnosis())["kernels"]) {
+  const auto document = findings_json(trace, timeline_of(trace), diagnosis());
+  for (const auto& kernel : document["kernels"]) {
     if (kernel["name"] != trace.shapes[0].name) continue;
     EXPECT_EQ(kernel["total_calls"], 54321);
     EXPECT_LT(kernel["calls"], 54321);
