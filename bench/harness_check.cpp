@@ -46,8 +46,8 @@ void kernel_under_google_benchmark(benchmark::State& state) {
 }
 
 // Google Benchmark reports one mean a repetition and the median of those: many short repetitions keep a timer tick in
-// one of them out of the median. Its time is split evenly. It is given the number of calls: asked for a least time it
-// takes up to 1.4 times as long.
+// one of them out of the median. Its time is split evenly. It is given the number of calls, so that
+// both take the same wall time, which is printed beside them.
 constexpr int kRepetitions = 100;
 
 double google_median(double seconds, double call_seconds) {
