@@ -43,6 +43,41 @@ if(hash_before STREQUAL hash_after)
   message(FATAL_ERROR "The hash of a kernel must change with the headers it includes.")
 endif()
 
+# changes(FILE yes|no): whether relu's hash is another after FILE was written anew.
+function(changes file expected)
+  file(READ ${generated}/source_hashes.def before)
+  file(APPEND ${WORK}/src/backends/scalar/${file} "// more\n")
+  configure_says("")
+  file(READ ${generated}/source_hashes.def after)
+  set(changed yes)
+  if(before STREQUAL after)
+    set(changed no)
+  endif()
+  if(NOT changed STREQUAL expected)
+    message(FATAL_ERROR "relu's hash after a change of ${file}: changed ${changed}, expected ${expected}.")
+  endif()
+endfunction()
+
+plant()
+foreach(file shared.cpp shared_wide.cu shared_deep.h shared_deep.cpp shared_deep_wide.cu runtime.cpp sharedness.cpp
+        bystander.cpp)
+  file(WRITE ${WORK}/src/backends/scalar/${file} "")
+endforeach()
+file(WRITE ${WORK}/src/backends/scalar/runtime.h "")
+file(WRITE ${WORK}/src/backends/scalar/shared_wide.cu
+     "#include \"backends/scalar/shared_deep.h\"\n#include \"backends/scalar/runtime.h\"\n")
+configure_says("")
+changes(shared.cpp yes)
+changes(shared_wide.cu yes)
+changes(shared_deep.cpp yes)  # through what an implementation includes
+changes(shared_deep_wide.cu yes)
+changes(runtime.h yes)
+changes(runtime.cpp no)  # every kernel stands on it
+changes(sharedness.cpp no)  # begins with the letters, not with the name
+changes(bystander.cpp no)
+file(WRITE ${WORK}/src/backends/scalar/shared_wide.cu "#include \"backends/scalar/runtime.h\"\n")
+configure_says("scalar/shared_deep_wide.cu is in no kernel's source hash")  # a longer name's file is not the shorter's
+
 plant()
 file(APPEND ${WORK}/src/ops/list.def "FULCRUM_OP(dot)\n")
 configure_says("FULCRUM_OP.dot. but src/ops/dot.cpp is not there")

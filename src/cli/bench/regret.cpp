@@ -74,6 +74,7 @@ Result<Exit> bench_regret(const Options& options, Context& context) {
   executor::RegretConfig config;
   config.budget_seconds = options.has("budget") ? options.number("budget") : kBudgetSeconds;
   config.ops = options.positionals();
+  config.seed = static_cast<std::uint64_t>(options.count("seed"));
   config.interrupted = interrupted;
   config.progress = [&context](int done, int total, double mean) {
     context.progress(fmt::format("[{}/{}] mean regret {:.3f}", done, total, mean));

@@ -230,6 +230,11 @@ Command bench() {
             .help = "measure the executor's choices against the best ones on calls it has not seen, beside "
                     "fixed rules; after `fulcrum calibrate`",
             .kind = Kind::flag},
+           {.name = "seed",
+            .value = "N",
+            .help = "with --regret: which calls are drawn",
+            .kind = Kind::count,
+            .fallback = "20260131"},
            {.name = "record",
             .value = "FILE",
             .help =
