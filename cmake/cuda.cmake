@@ -43,17 +43,26 @@ set(cuda_90a_sources ${cuda_sources})
 list(FILTER cuda_90a_sources INCLUDE REGEX "_90a\\.cu$")
 list(FILTER cuda_sources EXCLUDE REGEX "_90a\\.cu$")
 # An element-wise kernel is a few lines on a large header: together they give the same code in a quarter of the time.
+# So do the probes, which are small too.
 if(FULCRUM_UNITY)
-  set(united "")
+  set(united_maps "")
+  set(united_probes "")
   foreach(source IN LISTS cuda_sources)
     file(STRINGS ${source} maps REGEX "^#include \"backends/cuda/(elementwise|layouts|probe)\\.cuh\"$" LIMIT_COUNT 1)
-    if(maps AND source MATCHES "/kernels/[a-z_]+\\.cu$")
-      list(REMOVE_ITEM cuda_sources ${source})
-      string(APPEND united "#include \"${source}\"\n")
+    if(source MATCHES "/probes/[a-z_]+\\.cu$")
+      set(group probes)
+    elseif(maps AND source MATCHES "/kernels/[a-z_]+\\.cu$")
+      set(group maps)
+    else()
+      continue()
     endif()
+    list(REMOVE_ITEM cuda_sources ${source})
+    string(APPEND united_${group} "#include \"${source}\"\n")
   endforeach()
-  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/cuda_maps.cu CONTENT "${united}")
-  list(APPEND cuda_sources ${PROJECT_BINARY_DIR}/cuda_maps.cu)
+  foreach(group IN ITEMS maps probes)
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/cuda_${group}.cu CONTENT "${united_${group}}")
+    list(APPEND cuda_sources ${PROJECT_BINARY_DIR}/cuda_${group}.cu)
+  endforeach()
 endif()
 add_library(fulcrum_cuda_90a OBJECT ${cuda_90a_sources})
 set_target_properties(fulcrum_cuda_90a PROPERTIES CUDA_ARCHITECTURES 90a-real)
@@ -68,7 +77,7 @@ endforeach()
 # The flags of the project that nvcc does not know go to the host compiler alone; -fmad=false is -ffp-contract=off of
 # the device: a fused result is asked for by name and only there.
 set_property(TARGET fulcrum_cuda fulcrum_cuda_90a PROPERTY COMPILE_OPTIONS
-  "$<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off;-Wall;-Wextra;-Wno-missing-field-initializers>"
+  "$<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off;-Wall;-Wextra;-Wno-missing-field-initializers;${FULCRUM_KEEP_GARBAGE}>"
   "$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-Xcompiler=-ffp-contract=off,-Wall,-Wextra,-Wno-missing-field-initializers,-Wno-pedantic;--expt-relaxed-constexpr>")
 fulcrum_unite(fulcrum_cuda "/kernels/")
 set_target_properties(fulcrum_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/fulcrum

@@ -30,6 +30,7 @@ done
 mkdir -p "$out"/{done,log}
 out=$(readlink -f "$out")
 build=$(readlink -f "$build")
+cd "$root" || exit 1  # cases.txt names suites from here
 fulcrum=$build/bin/fulcrum
 export FULCRUM_DATA=$out/data  # the machine profile that `machine` leaves is the one that `bench` reads
 mkdir -p "$FULCRUM_DATA"

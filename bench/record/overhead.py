@@ -5,6 +5,8 @@
 # What recording costs the program that is recorded: the same fixed work bare and recorded, in turn, by the CPU time of the
 # program itself and by that of the recorder beside it; ratios of pairs, with a bootstrap interval.
 #   overhead.py --fulcrum build/bin/fulcrum [--pairs 20] [--seconds 1] [--json FILE]
+# With --turns N one process runs on and is recorded for --seconds at a time, N times, bare in between: runs of a program
+# differ among themselves by more than recording costs, and within one run that cannot be.
 import argparse
 import json
 import os
@@ -14,12 +16,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 WORK = r"""
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <time.h>
 static double seconds(int who) {
   struct rusage u;
   getrusage(who, &u);
@@ -29,7 +33,29 @@ __attribute__((noinline)) double inner(double x, int n) {
   for (int i = 0; i < n; ++i) x = sin(x) + 1e-3 * i;
   return x;
 }
+static double now(clockid_t clock) {
+  struct timespec t;
+  clock_gettime(clock, &t);
+  return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+// Pieces of the same work for so many seconds, each with the time and the CPU time at its end.
+static int turns(double length, const char* file) {
+  enum { kMost = 1 << 20 };
+  double (*ends)[2] = calloc(kMost, sizeof *ends);
+  double x = 0.5;
+  const double end = now(CLOCK_MONOTONIC) + length;
+  long n = 0;
+  for (; n < kMost && (n == 0 || ends[n - 1][0] < end); ++n) {
+    x = inner(x, 100000);
+    ends[n][0] = now(CLOCK_MONOTONIC);
+    ends[n][1] = now(CLOCK_PROCESS_CPUTIME_ID);
+  }
+  FILE* out = fopen(file, "w");
+  for (long i = 0; i < n; ++i) fprintf(out, "%.9f %.9f\n", ends[i][0], ends[i][1]);
+  return fclose(out) != 0 || x == 0;
+}
 int main(int count, char** arguments) {
+  if (count > 3) return turns(atof(arguments[1]), arguments[2]);
   const long rounds = atol(arguments[1]);
   double x = 0.5;
   for (long i = 0; i < rounds; ++i) x = inner(x, 1000);
@@ -50,6 +76,39 @@ def run(prefix, program, rounds, out):
     return own, everything
 
 
+def piece_seconds(ends, begin, end):
+    """CPU seconds of a piece in this window."""
+    inside = [cpu for at, cpu in ends if begin <= at <= end]
+    return (inside[-1] - inside[0]) / (len(inside) - 1) if len(inside) > 8 else None
+
+
+def in_turns(fulcrum, program, out, turns, length, profile):
+    """Recorded against bare before and after, of one process."""
+    start, settle = 0.3, 0.05  # a recorder needs some time until it samples
+    process = subprocess.Popen([program, str((turns + 1) * (2 * length + 2)), out, "turns"])
+    time.sleep(0.5)
+    bare, recorded = [], []
+    for _ in range(turns):
+        began = time.monotonic()
+        time.sleep(length)
+        bare.append((began + settle, time.monotonic() - settle))
+        began = time.monotonic()
+        subprocess.run([fulcrum, "record", "--output", profile, "--duration", str(length + start), "--pid", str(process.pid)],
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        recorded.append((began + start, began + start + length - settle))
+    began = time.monotonic()
+    time.sleep(length)
+    bare.append((began + settle, time.monotonic() - settle))
+    process.wait()
+    ends = [tuple(map(float, line.split())) for line in open(out)]
+    pairs = []
+    for i, window in enumerate(recorded):
+        before, during, after = (piece_seconds(ends, *w) for w in (bare[i], window, bare[i + 1]))
+        if before and during and after:
+            pairs.append(during / ((before + after) / 2) - 1)
+    return pairs
+
+
 def interval(values, draws=4000):
     generator = random.Random(1)
     medians = sorted(statistics.median(generator.choices(values, k=len(values))) for _ in range(draws))
@@ -61,6 +120,7 @@ def main():
     parser.add_argument("--fulcrum", required=True)
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=1)
+    parser.add_argument("--turns", type=int, default=0)
     parser.add_argument("--rates", default="default", help="of --rate, separated by commas")
     parser.add_argument("--json")
     arguments = parser.parse_args()
@@ -69,6 +129,17 @@ def main():
         with open(program + ".c", "w") as source:
             source.write(WORK)
         subprocess.run(["cc", "-O2", "-g", program + ".c", "-o", program, "-lm"], check=True)
+        if arguments.turns:
+            pairs = in_turns(arguments.fulcrum, program, out, arguments.turns, arguments.seconds,
+                             os.path.join(folder, "profile.json"))
+            target = interval(pairs)
+            print(f"in turns: target {100 * target[0]:+.2f} % ({100 * target[1]:+.2f} to {100 * target[2]:+.2f}), "
+                  f"{len(pairs)} turns")
+            row = {"rate": "default", "seconds": arguments.seconds, "turns": len(pairs), "target_share": target,
+                   "each": [round(p, 6) for p in pairs]}
+            if arguments.json:
+                json.dump({"schema": "fulcrum.record_overhead/1", "rows": [row]}, open(arguments.json, "w"), indent=1)
+            return 0
         rounds = 2000
         rounds = max(1, int(rounds * arguments.seconds / run([], program, rounds, out)[0]))
         rows = []

@@ -28,8 +28,18 @@ bool faster(const Measurement& a, const Measurement& b) {
   return seconds(a) < seconds(b);
 }
 
-bool stale(const Measurement& row) {
-  return !row.source_hash.empty() && row.source_hash != present_source_hash(row.backend, row.op);
+/// Of a kernel that has changed since. Where none of the present one was measured, the last that was is the measure.
+bool stale(const Folder& folder, const Measurement& row) {
+  if (row.source_hash.empty()) return false;
+  const std::string present = present_source_hash(row.backend, row.op);
+  const auto of_present = [&](const Measurement& other) {
+    return other.source_hash == present && other.op == row.op && other.backend == row.backend;
+  };
+  const bool measured = std::any_of(folder.rows.begin(), folder.rows.end(), of_present) ||
+                        std::any_of(folder.calibrated.begin(), folder.calibrated.end(), of_present);
+  const auto newest = folder.newest_kernel.find(row.backend + "/" + row.op);
+  if (measured || newest == folder.newest_kernel.end()) return row.source_hash != present;
+  return row.source_hash != newest->second.second;
 }
 
 std::string kernel_of(const Measurement& row) {
@@ -59,10 +69,10 @@ std::vector<Measurement> current(const Folder& folder) {
   rows.insert(rows.end(), folder.calibrated.begin(), folder.calibrated.end());
   std::map<std::string, std::vector<Size>> fresh;
   for (const Measurement& row : rows) {
-    if (!stale(row)) fresh[kernel_of(row)].push_back(size_of(row));
+    if (!stale(folder, row)) fresh[kernel_of(row)].push_back(size_of(row));
   }
   std::erase_if(rows, [&](const Measurement& row) {
-    const auto known = stale(row) ? fresh.find(kernel_of(row)) : fresh.end();
+    const auto known = stale(folder, row) ? fresh.find(kernel_of(row)) : fresh.end();
     return known != fresh.end() && reached(known->second, size_of(row));
   });
   return rows;

@@ -7,6 +7,8 @@
 
 #include <fulcrum/core.h>
 
+#include <map>
+
 namespace fulcrum::results {
 
 /// The hash of the file that a kernel is built from now; empty: not known.
@@ -35,6 +37,8 @@ struct Folder {
   std::vector<std::string> commits;
   std::vector<Measurement> rows;
   std::vector<Measurement> calibrated;  // swept for the model, or to check it (suites of bench/device)
+  /// By backend and op: the kernel that the newest of those suites measured, and which suite that was.
+  std::map<std::string, std::pair<std::size_t, std::string>> newest_kernel;
   std::vector<Peer> peers;
   std::vector<Json> breakevens;     // documents fulcrum.breakeven/1
   std::vector<Json> ledger_checks;  // documents fulcrum.ledger_check/1

@@ -20,8 +20,9 @@ constexpr std::pair<std::string_view, std::string_view> kSourceHashes[] = {
 #undef FULCRUM_SOURCE_HASH
 };
 
-// Suites of bench/device. Sizes that were checked once serve the model from then on.
-constexpr std::string_view kCalibrated[] = {"calibrate", "unseen", "second"}, kHeldOut = "heldout";
+// Suites of bench/device, in the order in which they were measured. Sizes that were checked once serve the model from
+// then on.
+constexpr std::string_view kCalibrated[] = {"calibrate", "heldout", "unseen", "second", "third"};
 
 std::string text_at(const Json& json, const char* key) {
   return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : "";
@@ -68,12 +69,17 @@ Status add_rows(const Json& json, const std::string& origin, Folder& folder) {
   }
   // Sizes that the model was calibrated on, or checked with, are no results to look up.
   const std::string suite = json.contains("suite") ? text_at(json["suite"], "name") : "";
-  if (std::find(std::begin(kCalibrated), std::end(kCalibrated), suite) != std::end(kCalibrated)) {
+  const auto* known = std::find(std::begin(kCalibrated), std::end(kCalibrated), suite);
+  if (known != std::end(kCalibrated)) {
     FULCRUM_TRY(const std::vector<Measurement> swept, measurements_from_json(json, origin));
     folder.calibrated.insert(folder.calibrated.end(), swept.begin(), swept.end());
+    const auto age = static_cast<std::size_t>(known - std::begin(kCalibrated));
+    for (const Measurement& row : swept) {
+      auto& newest = folder.newest_kernel[row.backend + "/" + row.op];
+      if (newest.second.empty() || age > newest.first) newest = {age, row.source_hash};
+    }
     return {};
   }
-  if (suite == kHeldOut) return {};
   if (!suite.empty()) {
     folder.suites.push_back(json);
     return {};

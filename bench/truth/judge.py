@@ -30,6 +30,17 @@ PLANTED = {
     "host_gap": "idle_gaps",
 }
 CLEAN = ["clean_graph", "clean_persistent", "clean_gemm", "clean_pipeline"]
+# Sets that were written before their traces were seen.
+UNSEEN = {
+    "x": ({"x_heat": "pageable_copy", "x_checked": "sync_stall", "x_steps": "launch_bound", "x_workspace": "alloc_in_loop",
+           "x_cameras": "default_stream", "x_prefetch": "managed_faults", "x_shared": "low_occupancy", "x_wave": "tail",
+           "x_volumes": "no_overlap", "x_weights": "redundant_copy", "x_lists": "small_copies", "x_residual": "sync_stall"},
+          ["x_clean_bodies", "x_clean_loader", "x_clean_sort"]),
+    "y": ({"y_spectra": "pageable_copy", "y_staging": "alloc_in_loop", "y_attributes": "small_copies",
+           "y_stages": "sync_stall", "y_total": "small_grid", "y_colours": "redundant_copy", "y_tiles": "no_overlap",
+           "y_codec": "idle_gaps", "y_cells": "launch_bound", "y_window": "spill", "y_field": "managed_faults"},
+          ["y_clean_frame", "y_clean_streams", "y_clean_layers"]),
+}
 
 
 def median(values):
@@ -55,16 +66,22 @@ def run_json(command, limit_seconds):
 
 
 def bare_times(o, programs):
-    """Seconds an iteration of every program and mode, one list entry a round."""
-    times, sums = {}, {}
+    """Microseconds an iteration of every program with a defect and its twin, one list entry a round. From the fourth on,
+    a round is only begun while there is time. A program that fails once has no times."""
+    times, sums, failures = {}, {}, {}
     for number in range(o.rounds):
-        for name in programs:
-            modes = ["broken", "fixed"] if name in PLANTED else ["clean"]
-            for mode in modes if number % 2 == 0 else reversed(modes):
-                row = run_json([os.path.join(o.programs, name), mode, str(o.seconds)], 30)
-                times.setdefault(name, {}).setdefault(mode, []).append(row["us"])
-                sums.setdefault(name, {})[mode] = row["sum"]
-    return times, sums
+        if number > 2 and time.monotonic() - o.begin > o.limit:
+            break
+        for name in (name for name in programs if name not in failures):
+            try:
+                for mode in ("broken", "fixed") if number % 2 == 0 else ("fixed", "broken"):
+                    row = run_json([os.path.join(o.programs, name), mode, str(o.seconds)], 30)
+                    times.setdefault(name, {}).setdefault(mode, []).append(row["us"])
+                    sums.setdefault(name, {})[mode] = row["sum"]
+            except (RuntimeError, OSError, KeyError, ValueError, subprocess.TimeoutExpired) as error:
+                failures[name] = str(error)
+                times.pop(name, None)
+    return times, sums, failures
 
 
 def findings_of(o, name, mode):
@@ -152,10 +169,12 @@ def options():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fulcrum", required=True)
     parser.add_argument("--programs", default="", help="folder of the programs")
+    parser.add_argument("--set", default="own", choices=["own", *UNSEEN], help="which programs")
     parser.add_argument("--only", default="", help="names, separated by commas")
     parser.add_argument("--also", action="append", default=[], metavar="NAME=FINDING", help="one more program with a defect")
     parser.add_argument("--rounds", type=int, default=5, help="of bare timings")
     parser.add_argument("--seconds", type=float, default=0.3, help="of one bare timing")
+    parser.add_argument("--limit", type=float, default=600, help="seconds after which no round of them is begun")
     parser.add_argument("--trace-seconds", type=float, default=1)
     parser.add_argument("--trace-options", default="", help="more options of fulcrum trace")
     parser.add_argument("--traces", default="truth-traces", help="folder for traces and what was said about them")
@@ -164,36 +183,48 @@ def options():
     parser.add_argument("--out", default="truth.json")
     o = parser.parse_args()
     o.trace_options = o.trace_options.split()
+    o.begin = time.monotonic()
+    o.wanted = list(PLANTED) + CLEAN
+    if o.set != "own":
+        planted, clean = UNSEEN[o.set]
+        PLANTED.update(planted)
+        o.wanted = list(planted) + clean
     PLANTED.update(pair.split("=") for pair in o.also)
+    o.wanted = [n for n in o.only.split(",") if n] or o.wanted
     os.makedirs(o.traces, exist_ok=True)
     return o
 
 
 def main():
     o = options()
-    wanted = [n for n in o.only.split(",") if n] or list(PLANTED) + CLEAN
-    failures = []
+    failures, documents, untimed = [], {}, {}
+    # Traces come first: they are what is judged, and more or fewer rounds of times fit behind them.
+    for name in o.wanted:
+        try:
+            documents[name] = {mode: findings_of(o, name, mode)
+                               for mode in (("broken", "fixed") if name in PLANTED else ("clean",))}
+        except (RuntimeError, OSError, ValueError, subprocess.TimeoutExpired) as error:
+            failures.append(f"{name}: {error}")
     if o.offline or o.times:
         with open(o.offline or o.times) as text:
             earlier = json.load(text)
         times, sums = earlier["times_us"], earlier["sums"]
     else:
-        times, sums = bare_times(o, wanted)
+        times, sums, untimed = bare_times(o, [name for name in documents if name in PLANTED])
     rows, clean = [], []
-    for name in wanted:
-        try:
-            if name in PLANTED:
-                broken, fixed = findings_of(o, name, "broken"), findings_of(o, name, "fixed")
-                rows.append(judge_pair(name, times[name], sums[name], broken, fixed))
-            else:
-                clean.append({"program": name, "findings": [f["id"] for f in claims(findings_of(o, name, "clean"))]})
-        except (RuntimeError, OSError, KeyError, ValueError, subprocess.TimeoutExpired) as error:
-            failures.append(f"{name}: {error}")
+    for name, said in documents.items():
+        if name not in PLANTED:
+            clean.append({"program": name, "findings": [f["id"] for f in claims(said["clean"])]})
+        elif name in times:
+            rows.append(judge_pair(name, times[name], sums[name], said["broken"], said["fixed"]))
+        else:
+            failures.append(f"{name}: {untimed.get(name, 'no times')}")
     summary = summary_of(rows, clean, failures)
     with open(o.out, "w") as out:
         json.dump({"schema": "fulcrum.truth/1", "created_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                   "rounds": o.rounds, "pairs": rows, "clean": clean, "summary": summary, "failures": failures,
-                   "times_us": times, "sums": sums}, out, indent=1)
+                   "rounds": max((len(one) for modes in times.values() for one in modes.values()), default=0),
+                   "pairs": rows, "clean": clean, "summary": summary, "failures": failures, "times_us": times,
+                   "sums": sums}, out, indent=1)
         out.write("\n")
     print(table(rows, clean, summary))
     for failure in failures:

@@ -90,6 +90,18 @@ class Judge(unittest.TestCase):
                          {"programs": 5, "failed": 0, "right": 4, "inside": 3, "twins_mended": 4, "clean_programs": 1,
                           "false_findings": 3})
 
+    def test_without_time_there_are_three_rounds_and_all_that_was_traced_is_judged(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script(folder, "launch_bound", PROGRAM)
+            out = os.path.join(folder, "truth.json")
+            subprocess.run([sys.executable, os.path.join(HERE, "judge.py"), "--fulcrum", script(folder, "fulcrum", FULCRUM),
+                            "--programs", folder, "--only", "launch_bound,sync_stall", "--rounds", "7", "--limit", "0",
+                            "--out", out, "--traces", os.path.join(folder, "traces")], capture_output=True, check=False)
+            with open(out) as text:
+                document = json.load(text)
+        self.assertEqual((document["rounds"], document["summary"]["right"], len(document["pairs"])), (3, 1, 1))
+        self.assertEqual(document["summary"]["failed"], 1, "there is no such program to be timed")
+
     def test_the_interval_of_the_median_holds_it_and_is_the_same_every_time(self):
         values = [1.0, 1.1, 1.2, 1.3, 5.0]
         low, high = judge.interval(values)
@@ -142,6 +154,10 @@ class Turns(unittest.TestCase):
         self.assertEqual(order, ["bare", "traced", "traced", "bare"] * 2)
         self.assertAlmostEqual(turns.summary([means] * 6)["ratio"], 1.1)
         self.assertEqual(turns.summary([means, [4.0, 4.0]])["pairs"], 2)
+
+    def test_both_of_a_pair_have_the_same_cores_and_the_next_pair_has_others(self):
+        self.assertEqual([turns.cores_of(n, {9, 3, 4, 7, 8}) for n in range(3)], [{3, 4}, {7, 8}, {3, 4}])
+        self.assertEqual(turns.cores_of(5, {2}), {2})
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: 2026 The Fulcrum authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# The tables of docs/truth.md from results/<machine>/truth.json, truth-unseen-*.json, overhead.json and turns.json: `page.py` writes
-# them, `page.py --check` says whether they are what the files hold.
+# The tables of docs/truth.md from results/<machine>/truth.json, truth-unseen-*.json, overhead.json, turns.json and
+# overhead-causes.json: `page.py` writes them, `page.py --check` says whether they are what the files hold.
 
 import glob
 import json
@@ -74,11 +74,20 @@ def turns_table(document):
     return out
 
 
+def causes_table(document):
+    out = ["| what is attached to a training step | slower by, median | from, to | generations of processes |", "|---|---|---|---|"]
+    for name, row in document["modes"].items():
+        low, middle, high = (f"{100 * (row[key] - 1):+.1f} %" for key in ("least", "ratio", "most"))
+        out.append(f"| {name} | {middle} | {low}, {high} | {len(row['ratios'])} |")
+    return out
+
+
 def tables():
     lines = []
     for folder in sorted(glob.glob(os.path.join(ROOT, "results", "*"))):
         for name, title, render in (("truth.json", "Findings", pair_table), ("overhead.json", "Cost", overhead_table),
-                                    ("turns.json", "Cost where bare and traced take turns", turns_table)):
+                                    ("turns.json", "Cost where bare and traced take turns", turns_table),
+                                    ("overhead-causes.json", "Where the cost comes from", causes_table)):
             path = os.path.join(folder, name)
             if os.path.exists(path):
                 with open(path) as text:

@@ -4,7 +4,7 @@
 #
 # What `fulcrum trace` costs where a machine is faster in one second than in the next: the program bare and the program
 # traced both run, and take turns of a few milliseconds. What slows the machine down slows both. A ratio is that of
-# the sums over all turns of one pair of processes; the interval is over pairs.
+# the sums over all turns of one pair of processes; the interval is over pairs. Both of a pair have the same two cores.
 """usage: turns.py --injector libfulcrum_inject.so --programs build/truth [--out turns.json]"""
 
 import argparse
@@ -23,12 +23,26 @@ from overhead import HERE, sign_interval  # noqa: E402
 BUDGET = 0.025
 
 
+def cores_of(number, allowed):
+    """Two cores for both processes of a pair, others for the next: on cores of their own two equal programs differ by
+    several percent, on the same ones by less than one."""
+    allowed = sorted(allowed)
+    at = 2 * (number % max(1, len(allowed) // 2))
+    return set(allowed[at:at + 2])
+
+
 class Player:
     """One of the two processes."""
 
-    def __init__(self, command, environment):
+    def __init__(self, command, environment, cores=None):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                         env={**os.environ, **environment})
+        if cores:
+            self.move(cores)
+
+    def move(self, cores):
+        """Before it has made threads or children, which stay where it was."""
+        os.sched_setaffinity(self.process.pid, cores)
 
     def say(self, data):
         self.process.stdin.write(data)
@@ -69,7 +83,9 @@ def play(players, blocks):
 def launch_loop(o, number):
     command = [os.path.join(o.programs, "launch_loop"), "turns", str(o.blocks), str(o.launches)]
     variables = traced(o, "launch_loop")
-    players = [Player(command, {}), Player(command, {**variables, "LD_PRELOAD": variables["CUDA_INJECTION64_PATH"]})]
+    cores = cores_of(number, os.sched_getaffinity(0))
+    players = [Player(command, {}, cores),
+               Player(command, {**variables, "LD_PRELOAD": variables["CUDA_INJECTION64_PATH"]}, cores)]
     try:
         return play(players, o.blocks)
     finally:
@@ -92,6 +108,7 @@ class Mlp:
         players = self.servers if number % 2 == 0 else self.servers[::-1]
         arguments = ["--turns", str(o.mlp_blocks), "--steps", str(o.steps), "--warmup", "30"]
         for player, variables in zip(players, ({}, traced(o, "mlp"))):
+            player.move(cores_of(number, os.sched_getaffinity(0)))
             player.say(json.dumps({"environment": variables, "arguments": arguments}).encode() + b"\n")
         means = play(players, o.mlp_blocks)
         for player in players:

@@ -35,8 +35,8 @@ struct ProbeConfig {
 };
 /// Measures every ceiling: FMA peak by instruction set, read, copy and triad per level (the last cache and DRAM also
 /// with non-temporal stores: copy_nt, triad_nt), with one and with all threads, load latency, fork-join, clock. Probes
-/// take turns in short windows; those that agree least come again. A value is what one window in 100 beats, fork-join
-/// what usual turns do; its interval reaches from their lower quartile to the best. Rates count bytes that are moved,
+/// take turns in short windows; those that agree least come again. A value is what one window in 100 beats, or in
+/// caches what usual turns do; its interval is from their lower quartile to the best. Rates count bytes that are moved,
 /// not the line that a plain store makes a cache read first. GPUs come after it, with the probes of their backends: a
 /// probe that fails is left out, and `notes` says so. While it runs, the process uses the instruction sets it
 /// measures and its pool is bound to CPUs; both are put back.

@@ -233,6 +233,8 @@ struct VerdictFacts {
   std::string parallel;        // evidence that unknown code runs in parallel: its bounds then decide
   double iterations = 0;       // of its parallel loop, as seen; 0: not known
   double narrow_seconds = 0;   // GPU with a thread for each of them and no more; 0: not known
+  std::string
+      scalar_math;  // which scalar functions of a math library take a part of it; empty: too small a part
 };
 /// The first that holds of: already right, keep on the CPU, fix on the CPU first, measure first, offload now, offload
 /// next. Sets verdict and why.
@@ -327,6 +329,9 @@ struct UnknownCode {
   double iterations = 0;                  // of its parallel loop, as seen; 0: not known
   double entries = 0;                     // of that loop in a run, each a launch at least; 0: not known
   double loads_per_turn = 0;              // that a turn of its innermost loop issues before it needs one
+  double math_share = 0;                  // of its time in scalar functions of a math library
+  double math_gain = 1;                   // how much faster their vector versions are
+  double fresh_seconds_per_byte = 0;      // of memory that nobody has touched yet; 0: not known
 };
 struct Bounds {
   Prediction now, cpu, gpu;   // whole run; cpu and gpu of grade C

@@ -65,6 +65,10 @@ struct Options {
 /// a profile with its exit_code; one that cannot be started or seen is an error.
 Result<CpuProfile> record(const Options&);
 
+/// What a byte of memory costs that nobody has touched yet, beyond writing it: page faults, in one thread, measured now in
+/// a few milliseconds; 0: it could not be. What comes back from a device into fresh memory pays it.
+double seconds_per_fresh_byte();
+
 /// What this machine allows, for `doctor`.
 struct Capability {
   std::string name;    // "perf events", "hardware counters", "kernel frames", "unwinding", "instruction mix"

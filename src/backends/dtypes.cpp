@@ -37,12 +37,12 @@ Work work_of(const ops::Op& op, const Args& args, DType dtype) {
   if (op.dtypes.empty() || dtype == op.dtypes.front()) return work;
   const double in = byte_ratio(op, args, dtype, ops::SlotKind::out);
   const double out = byte_ratio(op, args, dtype, ops::SlotKind::in);
-  const double moved = work.bytes() > 0 ? (in * work.read_bytes + out * work.write_bytes) / work.bytes() : 1;
-  work.streaming_bytes *= moved;
+  const double again = work.streaming_bytes - work.bytes();  // what further passes read
   work.read_bytes *= in;
   work.link_in_bytes *= in;
   work.write_bytes *= out;
   work.link_out_bytes *= out;
+  if (work.streaming_bytes > 0) work.streaming_bytes = work.bytes() + in * again;
   return work;
 }
 

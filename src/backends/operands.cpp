@@ -5,6 +5,7 @@
 #include "backends/operands.h"
 
 #include <fmt/format.h>
+#include <fulcrum/ops/slices.h>
 
 namespace fulcrum::backends {
 namespace {
@@ -18,39 +19,19 @@ bool is_pointer(ops::SlotKind kind) {
   return kind == ops::SlotKind::in || kind == ops::SlotKind::out || kind == ops::SlotKind::inout;
 }
 
-int dim_index(const ops::Op& op, std::string_view name) {
-  int index = 0;
-  for (const ops::Slot& slot : op.slots) {
-    if (slot.kind != ops::SlotKind::dim) continue;
-    if (slot.name == name) return index;
-    ++index;
-  }
-  return -1;
-}
-
-/// Elements of a slot behind one unit of the dim; 0 when it does not depend on it, -1 when it grows otherwise.
-std::int64_t elements_of_one(const ops::Op& op, Args args, int dim, int slot) {
-  args.dim[dim] = 1;
-  const std::int64_t one = op.extent(args, slot);
-  args.dim[dim] = 2;
-  const std::int64_t two = op.extent(args, slot);
-  if (two == one) return 0;
-  return two == 2 * one ? one : -1;
-}
-
 }  // namespace
 
 Operands cut_operands(const ops::Op& op, const Args& args, DType dtype) {
   Operands result;
-  const bool list_form = op.list_lengths && op.list_lengths(args) >= 0;
-  result.slice_dim = op.slice_dim.empty() || list_form ? -1 : dim_index(op, op.slice_dim);
+  result.slice_dim = ops::slice_dim_of(op, args);
   result.slice_unit = op.slice_unit;
   int slot = 0;
   for (const ops::Slot& described : op.slots) {
     if (!is_pointer(described.kind)) continue;
     if (args.ptr[slot]) {
       const std::int64_t size = bytes_of(ops::dtype_of(op, slot, dtype));
-      const std::int64_t one = result.slice_dim < 0 ? 0 : elements_of_one(op, args, result.slice_dim, slot);
+      const std::int64_t one =
+          result.slice_dim < 0 ? 0 : ops::elements_of_one(op, args, result.slice_dim, slot);
       // Element-wise ops are cut between elements: a batch of vectors in one buffer has no such cut along n.
       if (one < 0 || (op.in_place && one > 1)) result.slice_dim = -1;
       result.list.push_back(fulcrum_operand{slot, role_of(described.kind), op.extent(args, slot) * size,

@@ -63,7 +63,8 @@ void add_together(const Facts& facts, Diagnosis& diagnosis) {
   Change all;
   double low = 0, sum_low = 0, sum_high = 0;
   for (const Finding& finding : diagnosis.findings) {
-    if (finding.id == "one_off") continue;  // a share of another whole
+    // A share of another whole; a note.
+    if (finding.id == "one_off" || finding.severity == Severity::info) continue;
     all = merged(std::move(all), finding.change);
     low = std::max(low, finding.saved_low);
     sum_low += finding.saved_low;
@@ -87,6 +88,8 @@ Diagnosis diagnose(const Facts& facts) {
   for (const Rule& rule : rules()) {
     Looked looked = rule.look(facts);
     const std::size_t before = all.size();
+    double of_rule = 0;
+    for (const Finding& finding : looked.findings) of_rule += finding.saved_high;
     for (Finding& finding : looked.findings) {
       if (!worth_showing(facts, finding)) continue;
       finding.id = std::string(rule.id);
@@ -95,7 +98,7 @@ Diagnosis diagnose(const Facts& facts) {
         finding.saved_high = std::min(
             kMostSaved, finding.saved_high + kMargin * std::min(finding.saved_high, 1 - finding.saved_high));
       }
-      finding.severity = severity_of(facts, finding);
+      finding.severity = severity_of(facts, finding, of_rule);
       if (finding.verify.empty() && finding.severity != Severity::info) finding.verify = kCompare;
       all.push_back(std::move(finding));
     }

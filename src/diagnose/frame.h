@@ -17,7 +17,9 @@ inline constexpr double kMostLost = 0.001;
 
 /// The high end reaches the threshold and twice the model's own error, or the finding never had a gain.
 bool worth_showing(const Facts&, const Finding&);
-Severity severity_of(const Facts&, const Finding&);
+/// `info` without a gain, and where the low end is nothing to speak of and the high end below a tenth; `of_rule`: the high
+/// ends of all findings of its rule.
+Severity severity_of(const Facts&, const Finding&, double of_rule = 0);
 /// Largest middle of the range first; where two ranges overlap and are of one size, the better evidence. Without a
 /// gain: last, as they came.
 void rank(std::vector<Finding>&);

@@ -22,6 +22,8 @@ bool comes_before(const Finding& b, const Finding& a) {
 
 bool has_gain(const Finding& finding) { return finding.saved_high > 0; }
 
+bool is_note(const Finding& finding) { return finding.severity == Severity::info; }
+
 // A bound reaches down to nothing and overlaps all that is smaller: evidence decides only between gains of one size,
 // or the smallest measured gain would stand above the largest bound.
 bool of_one_size(const Finding& a, const Finding& b) {
@@ -39,8 +41,12 @@ bool worth_showing(const Facts& facts, const Finding& finding) {
          finding.saved_high > 2 * facts.timeline.model_error;
 }
 
-Severity severity_of(const Facts& facts, const Finding& finding) {
-  if (!has_gain(finding)) return Severity::info;
+Severity severity_of(const Facts& facts, const Finding& finding, double of_rule) {
+  // Whoever acts on it may get nothing, and a tenth at most: that is worth knowing, and not worth asking for.
+  constexpr double kLeastUnsure = 0.1;
+  const bool slight = finding.saved_low + 1e-9 < facts.threshold &&
+                      std::max(of_rule, finding.saved_high) + 1e-9 < kLeastUnsure;
+  if (!has_gain(finding) || slight) return Severity::info;
   const bool sure = finding.grade == Evidence::measured && finding.saved_low + 1e-9 >= facts.threshold;
   return sure ? Severity::fix : Severity::consider;
 }
@@ -48,6 +54,7 @@ Severity severity_of(const Facts& facts, const Finding& finding) {
 void rank(std::vector<Finding>& findings) {
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
     if (has_gain(a) != has_gain(b)) return has_gain(a);
+    if (is_note(a) != is_note(b)) return is_note(b);
     return is_once(a) != is_once(b) ? is_once(b) : middle(a) > middle(b);
   });
   // Two neighbours change places once at most, so this ends.
@@ -56,7 +63,7 @@ void rank(std::vector<Finding>& findings) {
     for (std::size_t i = 0; i + 1 < findings.size(); ++i) {
       Finding &a = findings[i], &b = findings[i + 1];
       const bool better = b.grade < a.grade || (b.grade == a.grade && comes_before(b, a));
-      if (has_gain(b) && !is_once(b) && better && of_one_size(a, b)) {
+      if (has_gain(b) && !is_once(b) && is_note(a) == is_note(b) && better && of_one_size(a, b)) {
         std::swap(a, b);
         moved = true;
       }

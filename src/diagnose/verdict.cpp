@@ -109,7 +109,7 @@ std::string top_kernels(const Facts& facts, std::size_t most) {
 }
 
 std::string_view bound_by(const Facts& facts, const Diagnosis& diagnosis) {
-  if (!diagnosis.findings.empty() && diagnosis.findings.front().saved_high > 0) {
+  if (!diagnosis.findings.empty() && diagnosis.findings.front().severity != Severity::info) {
     for (const Bound& bound : kBounds) {
       if (bound.rule == diagnosis.findings.front().id) return bound.by;
     }
@@ -143,7 +143,7 @@ std::string verdict(const Facts& facts, const Diagnosis& diagnosis) {
   const std::string kernels = busy >= kKernelsMatter ? top_kernels(facts, 3) : "";
   if (!kernels.empty()) text += fmt::format(" Most time: {}.", kernels);
   const bool any = std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(),
-                               [](const Finding& finding) { return finding.saved_high > 0; });
+                               [](const Finding& finding) { return finding.severity != Severity::info; });
   if (!any) text += " Nothing was found that is worth changing.";
   return text;
 }

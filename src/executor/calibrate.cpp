@@ -19,6 +19,8 @@ namespace {
 constexpr std::int64_t kBenchBytes = std::int64_t{96} << 20;
 
 constexpr double kFirstPass = 0.55;  // of the budget
+// Ops whose calls take long have few shapes after the first pass: in the second their share grows as far as this.
+constexpr double kEnoughShapes = 40, kMostShare = 3;
 
 struct Job {
   const ops::Op* op = nullptr;
@@ -72,12 +74,18 @@ Result<std::shared_ptr<const Table>> calibrate_table(const backends::Backend* de
   int done = 0;
   for (const bool again : {false, true}) {
     const double end = begin + config.budget_seconds * (again ? 1 : kFirstPass);
+    const auto weight_of = [&](const Job& job) {
+      const double shapes = static_cast<double>(stored.data.ops[job.index].points.size());
+      const bool few = again && shapes > 0 && !FeatureMap(*job.op).is_line();
+      return job.weight * (few ? std::clamp(kEnoughShapes / shapes, 1.0, kMostShare) : 1);
+    };
     double weights = 0;
-    for (const Job& job : jobs) weights += job.weight;
+    for (const Job& job : jobs) weights += weight_of(job);
     for (const Job& job : jobs) {
       if (config.progress) config.progress(job.op->name, done++, 2 * static_cast<int>(jobs.size()));
-      const double share = std::max(0.0, end - clock.now()) * job.weight / weights;
-      weights -= job.weight;
+      const double weight = weight_of(job);
+      const double share = std::max(0.0, end - clock.now()) * weight / weights;
+      weights -= weight;
       OpCalibration calibration(*job.op, job.candidates, tools);
       OpPoints& points = stored.data.ops[job.index];
       points = again ? calibration.look_again(std::move(points), share) : calibration.run(share);

@@ -48,6 +48,19 @@ int fastest_of(const Point& point, Mask among) {
 }
 constexpr Mask kAll = ~Mask{0};
 
+// Two looks at one call, some seconds apart. Where they nearly agree both are the machine as it is, and calls to come
+// will find either; where they do not, one was disturbed, which only adds time.
+constexpr double kDisturbed = 1.3;
+Sample both(const Sample& first, const Sample& later) {
+  if (later.seconds <= 0) return first;
+  if (first.seconds <= 0) return later;
+  const bool sooner = later.seconds < first.seconds;
+  Sample sample = sooner ? later : first;
+  const double longer = sooner ? first.seconds : later.seconds;
+  if (longer < kDisturbed * sample.seconds) sample.seconds = std::sqrt(sample.seconds * longer);
+  return sample;
+}
+
 // Whether a candidate that may win was disturbed: its quartiles are far apart.
 bool is_restless(const std::vector<std::vector<double>>& times) {
   double best = INFINITY;
@@ -331,9 +344,7 @@ void OpCalibration::measure_again() {
     Point& point = points_.points[i];
     const auto again = measure(point.args, point.dtype);
     for (std::size_t c = 0; again && c < point.samples.size(); ++c) {
-      const Sample& later = again->samples[c];
-      const bool shorter = point.samples[c].seconds <= 0 || later.seconds < point.samples[c].seconds;
-      if (later.seconds > 0 && shorter) point.samples[c] = later;
+      point.samples[c] = both(point.samples[c], again->samples[c]);
     }
   }
 }

@@ -26,7 +26,7 @@ class OpCalibration {
   /// Measures until about `seconds` are over; at least a handful of shapes.
   OpPoints run(double seconds);
   /// The same shapes once more, those whose answer is closest first, and new ones where there is room, for about
-  /// `seconds`. What disturbs a machine comes, goes and only adds time: of two looks the shorter one is kept.
+  /// `seconds`. Looks that nearly agree count alike; else the shorter one is kept: what disturbs a machine only adds time.
   OpPoints look_again(OpPoints points, double seconds);
   /// Every candidate once, untimed: libraries that load at their first call must not use up the time of an op.
   void touch();

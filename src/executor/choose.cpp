@@ -61,10 +61,4 @@ std::vector<int> order_of(std::span<const Candidate> candidates) {
   return order;
 }
 
-std::uint8_t size_class_of(double flops, double bytes) {
-  const double size = std::max(1.0, flops + bytes);
-  return static_cast<std::uint8_t>(
-      std::min<std::uint64_t>(63, (std::bit_cast<std::uint64_t>(size) >> 52) - 1023));
-}
-
 }  // namespace fulcrum::executor

@@ -19,6 +19,10 @@ Picked pick(const Estimates& costs, Mask possible, Mask on_device, std::span<con
 std::vector<int> order_of(std::span<const Candidate> candidates);
 
 /// floor(log2(flops + bytes)) in 0..63.
-std::uint8_t size_class_of(double flops, double bytes);
+inline std::uint8_t size_class_of(double flops, double bytes) {
+  const double size = flops + bytes > 1 ? flops + bytes : 1;
+  const std::uint64_t octave = (std::bit_cast<std::uint64_t>(size) >> 52) - 1023;
+  return static_cast<std::uint8_t>(octave < 63 ? octave : 63);
+}
 
 }  // namespace fulcrum::executor

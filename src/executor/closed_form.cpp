@@ -22,8 +22,9 @@ double held(double bytes, double capacity) {
 // A dim of this size halves the rate at most; the next cache and memory are at most so many times slower.
 constexpr double kHalfLength = 32, kNextLevel = 3, kMemory = 8;
 
-// Terms by number: the seven of work, one for each dim's half-performance length, then each set of the first dims.
-constexpr int kFirstDim = 7, kFirstLoop = kFirstDim + FULCRUM_SLOTS, kLoopDims = 6;
+// Terms by number: the seven of work, two of what one thread takes, one for each dim's half-performance length, then each
+// set of the first dims.
+constexpr int kFirstDim = 9, kFirstLoop = kFirstDim + FULCRUM_SLOTS, kLoopDims = 6;
 constexpr int kTerms = kFirstLoop + (1 << kLoopDims) - 1;
 
 }  // namespace
@@ -62,6 +63,10 @@ double ClosedForm::term(int number, const Features& f, const Common& common) con
       return f.bytes * (1 + kNextLevel * (1 - common.near));
     case 6:
       return f.bytes * (1 + kMemory * common.far);
+    case 7:
+      return runner_.split ? f.one_thread / runner_.threads * common.uneven : 0;
+    case 8:
+      return runner_.split ? f.one_thread : 0;
     default:
       break;
   }

@@ -9,6 +9,8 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
+#include <cstring>
 
 namespace fulcrum::executor {
 
@@ -58,6 +60,21 @@ struct Choice {
   float seconds = 0;            // predicted for the candidate, moves and correction included
   float runner_seconds = 0;
 };
+
+/// A choice put together in registers: one that is stored byte by byte and then read as a word has to wait for the stores.
+inline Choice choice_of(std::uint8_t candidate, std::uint8_t runner_up, Tier tier, std::uint8_t size_class,
+                        float seconds, float runner_seconds) {
+  if constexpr (std::endian::native != std::endian::little)
+    return {candidate, runner_up, tier, size_class, seconds, runner_seconds};
+  static_assert(sizeof(Choice) == 12 && std::is_trivially_copyable_v<Choice>);
+  const std::uint64_t first = candidate | std::uint64_t{runner_up} << 8 |
+                              static_cast<std::uint64_t>(tier) << 16 | std::uint64_t{size_class} << 24 |
+                              std::uint64_t{std::bit_cast<std::uint32_t>(seconds)} << 32;
+  Choice choice;
+  std::memcpy(static_cast<void*>(&choice), &first, sizeof first);
+  choice.runner_seconds = runner_seconds;
+  return choice;
+}
 
 /// What one candidate costs for one call.
 struct Price {

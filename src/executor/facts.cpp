@@ -4,17 +4,13 @@
 // See facts.h.
 #include "executor/facts.h"
 
+#include <fulcrum/ops/slices.h>
+
 namespace fulcrum::executor {
 namespace {
 
-/// Elements of a slot behind one unit of the slice dim; 0: it does not depend on it, -1: it grows otherwise.
-std::int64_t elements_of_one(const OpFacts& facts, Args args, int slot) {
-  args.dim[facts.slice_dim] = 1;
-  const std::int64_t one = facts.op->extent(args, slot);
-  args.dim[facts.slice_dim] = 2;
-  const std::int64_t two = facts.op->extent(args, slot);
-  if (two == one) return 0;
-  return two == 2 * one ? one : -1;
+std::int64_t elements_of_one(const OpFacts& facts, const Args& args, int slot) {
+  return ops::elements_of_one(*facts.op, args, facts.slice_dim, slot);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ struct Features {
   double smallest = 1;          // of the dims that are more than a choice of one
   double pieces = 1;            // that threads can take; 1: not splittable
   double phases = 1;            // forks of one call
+  double one_thread = 0;        // seconds of the vectorised kernel on one thread, where they are known
   int dims = 0;
   std::array<double, FULCRUM_SLOTS> dim{};
   /// log2 of flops, bytes, smallest, pieces, then of each dim and integer; a choice is a step. Scaled so that calls at

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "executor/candidates.h"
+#include "executor/shapes.h"
 #include "executor/tracker.h"
 
 namespace fulcrum::executor {
@@ -28,17 +29,6 @@ constexpr auto kFactors = [] {
   }
   return factors;
 }();
-
-/// seconds * e^ln within 2e-4, for times that are known to a few percent: exp() alone would be a third of a decision. Most
-/// cells have learned nothing yet.
-float corrected(float seconds, float ln) {
-  if (ln == 0) return seconds;
-  const float at = std::clamp(1.442695F * ln, -126.0F, 126.0F);
-  const int whole = static_cast<int>(at + 127) - 127;  // floor() is a call where the processor is not known
-  const float part = at - static_cast<float>(whole);
-  const float fraction = 1 + part * (0.695556F + part * (0.226173F + part * 0.078270F));
-  return seconds * fraction * std::bit_cast<float>((whole + 127) << 23);
-}
 
 bool near(double a, double b) { return std::abs(a - b) <= 0.05 * b; }
 
@@ -69,7 +59,9 @@ MeasuredOpTable::MeasuredOpTable(const ops::Op& op, int index, std::vector<Candi
     const std::uint32_t reads = candidates_[c].kernel.entry().plan_reads;
     if (reads) plans_ |= Mask{1} << c;
     plan_reads_ |= static_cast<std::uint8_t>(reads);
+    if (candidates_[c].kernel.entry().supports) asked_ |= Mask{1} << c;
   }
+  find_line();
   build_grids();
 }
 
@@ -157,43 +149,87 @@ std::uint64_t MeasuredOpTable::key_of(const Args& args, const Traffic& traffic, 
   return hash | 1ULL << 17;  // never the key of an empty entry
 }
 
-Case MeasuredOpTable::case_of(const Work& work, const Traffic& traffic, Mask allowed) const {
+MeasuredOpTable::Size MeasuredOpTable::size_of(const Args& args) const {
+  if (!line_.known) {
+    const Work work = op_->work(args);
+    return {std::max({1.0, work.flops, work.issue_slots}), std::max(1.0, work.bytes()), work.link_in_bytes,
+            work.link_out_bytes};
+  }
+  std::int64_t count = args.dim[0];
+  for (int i = 1; i < map_.dims(); ++i) count *= args.dim[i];
+  const auto n = static_cast<double>(count);
+  return {std::max(1.0, line_.first.flops + n * line_.each.flops),
+          std::max(1.0, line_.first.bytes + n * line_.each.bytes),
+          line_.first.in_bytes + n * line_.each.in_bytes, line_.first.out_bytes + n * line_.each.out_bytes};
+}
+
+/// Through two calls, and true of all others that are tried. Operands that may be missing or listed change the work of
+/// calls that look alike.
+void MeasuredOpTable::find_line() {
+  const bool plain = std::none_of(op_->slots.begin(), op_->slots.end(), [](const ops::Slot& slot) {
+    return slot.optional && slot.kind != ops::SlotKind::real;
+  });
+  if (!map_.is_line() || map_.dims() == 0 || op_->needs_prepared || op_->list_lengths || !plain) return;
+  constexpr int kTried = 24;
+  constexpr double kExact = 1e-9;
+  ShapeSource source(*op_, 11);
+  std::vector<std::pair<double, Size>> tried;
+  for (int i = 0; i < kTried; ++i) {
+    const auto args = source.draw(1e-7, 1e-2);
+    if (!args) continue;
+    tried.emplace_back(map_.of(*args).elements(), size_of(*args));
+  }
+  const auto [least, most] = std::minmax_element(
+      tried.begin(), tried.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (tried.size() < 3 || most->first <= least->first) return;
+  Line line{.known = true, .first = {}, .each = {}};
+  for (double Size::*part : {&Size::flops, &Size::bytes, &Size::in_bytes, &Size::out_bytes}) {
+    line.each.*part = (most->second.*part - least->second.*part) / (most->first - least->first);
+    line.first.*part = least->second.*part - line.each.*part * least->first;
+    for (const auto& [elements, size] : tried) {
+      const double said = line.first.*part + elements * line.each.*part;
+      if (std::abs(said - size.*part) > kExact * std::max(1.0, size.*part)) return;
+    }
+  }
+  line_ = line;
+}
+
+Case MeasuredOpTable::case_of(const Size& size, const Traffic& traffic, Mask allowed) const {
   // Grids are those of plain memory on the host and of buffers elsewhere.
   const unsigned lasting = traffic.kept & plan_reads_;
   if (!(allowed & device_)) return traffic.home_bytes > 0 || lasting ? Case::none : Case::cpu_only;
   if (lasting != (traffic.pinned ? plan_reads_ : 0U)) return Case::none;
   if (traffic.in_bytes > 0) {
-    const bool all_on_host = traffic.home_bytes <= 0 && near(traffic.in_bytes, work.link_in_bytes) &&
-                             near(traffic.out_bytes, work.link_out_bytes);
+    const bool all_on_host = traffic.home_bytes <= 0 && near(traffic.in_bytes, size.in_bytes) &&
+                             near(traffic.out_bytes, size.out_bytes);
     return !all_on_host ? Case::none : traffic.pinned ? Case::pinned : Case::pageable;
   }
-  if (!traffic.pinned || !near(traffic.home_bytes, work.link_in_bytes)) return Case::none;
+  if (!traffic.pinned || !near(traffic.home_bytes, size.in_bytes)) return Case::none;
   if (traffic.out_bytes <= 0) return Case::resident;
-  return near(traffic.out_bytes, work.link_out_bytes) ? Case::resident_home : Case::none;
+  return near(traffic.out_bytes, size.out_bytes) ? Case::resident_home : Case::none;
 }
 
-bool MeasuredOpTable::choose_by_grid(const Args& args, const Work& work, const Traffic& traffic, Mask allowed,
-                                     const Tracker& tracker, Choice& choice) const {
+// All that it calls here becomes part of it.
+[[gnu::flatten]] bool MeasuredOpTable::choose_by_grid(const Args& args, const Traffic& traffic, Mask allowed,
+                                                      const Tracker& tracker, Choice& choice) const {
   // Grids are those of the default policy, with the device or without it.
   const Mask asked = allowed & all_;
   if (traffic.throughput || (asked != default_ && asked != (default_ & host_))) return false;
-  const Case which = case_of(work, traffic, allowed);
+  const Size size = size_of(args);
+  const Case which = case_of(size, traffic, allowed);
   if (which == Case::none) return false;
-  const double flops = std::max({1.0, work.flops, work.issue_slots}), bytes = std::max(1.0, work.bytes());
-  const Grid::Cell* cell = grids_[static_cast<std::size_t>(which)].find(flops, bytes);
-  if (!cell || !candidates_[cell->best].kernel.supports(args)) return false;
-  choice.candidate = cell->best;
-  choice.runner_up = cell->runner_up;
-  choice.tier = Tier::grid;
-  choice.size_class = size_class_of(flops, bytes);
-  const auto learned = [&](std::uint8_t c) {
-    return tracker.correction({index_, c, traffic.residency(), choice.size_class, candidates_[c].place});
-  };
-  const float best = learned(cell->best), other = learned(cell->runner_up);
+  const Grid::Cell* cell = grids_[static_cast<std::size_t>(which)].find(size.flops, size.bytes);
+  if (!cell) return false;
+  if ((asked_ >> cell->best & 1) && !candidates_[cell->best].kernel.supports(args)) return false;
+  const std::uint8_t size_class = size_class_of(size.flops, size.bytes);
+  const auto there = [&](std::uint8_t c) { return (device_ >> c & 1) != 0; };
+  const Tracker::Corrections learned =
+      tracker.corrections(index_, traffic.residency(), size_class, cell->best, there(cell->best),
+                          cell->runner_up, there(cell->runner_up));
   constexpr float kToLn = 0.693147F / 256;
-  if (static_cast<float>(cell->margin) * kToLn + other - best < 0.05F) return false;
-  choice.seconds = corrected(cell->seconds, best);
-  choice.runner_seconds = corrected(cell->runner_seconds, other);
+  if (static_cast<float>(cell->margin) * kToLn + learned.second - learned.first < 0.05F) return false;
+  choice = choice_of(cell->best, cell->runner_up, Tier::grid, size_class,
+                     cell->seconds * learned.first_factor, cell->runner_seconds * learned.second_factor);
   return true;
 }
 
@@ -236,10 +272,13 @@ Choice MeasuredOpTable::choose(const Args& args, const Traffic& traffic, Mask al
                                const Tracker& tracker) const {
   Choice choice;
   const bool grid_first = map_.is_line();
-  if (grid_first && choose_by_grid(args, op_->work(args), traffic, allowed, tracker, choice)) return choice;
+  if (grid_first && choose_by_grid(args, traffic, allowed, tracker, choice)) return choice;
   const std::uint64_t key = key_of(args, traffic, allowed);
   if (seen_.find(key, choice)) return choice;
-  if (!grid_first && choose_by_grid(args, op_->work(args), traffic, allowed, tracker, choice)) return choice;
+  if (!grid_first && choose_by_grid(args, traffic, allowed, tracker, choice)) {
+    seen_.put(key, choice);  // next time it is found before the grid is asked
+    return choice;
+  }
   choice = choose_by_model(args, traffic, allowed, tracker);
   if (choice.candidate != 255) seen_.put(key, choice);
   return choice;

@@ -33,9 +33,15 @@ class MeasuredOpTable final : public OpTable {
 
  private:
   std::uint64_t key_of(const Args& args, const Traffic& traffic, Mask allowed) const;
-  Case case_of(const Work& work, const Traffic& traffic, Mask allowed) const;
-  bool choose_by_grid(const Args& args, const Work& work, const Traffic& traffic, Mask allowed,
-                      const Tracker& tracker, Choice& choice) const;
+  /// What of a call's work decides about its cell.
+  struct Size {
+    double flops = 1, bytes = 1, in_bytes = 0, out_bytes = 0;
+  };
+  Size size_of(const Args& args) const;
+  void find_line();
+  Case case_of(const Size& size, const Traffic& traffic, Mask allowed) const;
+  bool choose_by_grid(const Args& args, const Traffic& traffic, Mask allowed, const Tracker& tracker,
+                      Choice& choice) const;
   Choice choose_by_model(const Args& args, const Traffic& traffic, Mask allowed,
                          const Tracker& tracker) const;
   /// Run and moves of each candidate in `wanted`.
@@ -55,6 +61,12 @@ class MeasuredOpTable final : public OpTable {
   Predictor predictor_;
   std::shared_ptr<const Costs> costs_;
   Mask all_ = 0, host_ = 0, device_ = 0, default_ = 0;
+  Mask asked_ = 0;  // candidates that do not take every call
+  /// Work that is a straight line over the elements, as that of most ops with one size: then nobody has to be asked.
+  struct Line {
+    bool known = false;
+    Size first, each;  // of no elements, and of one more
+  } line_;
   Mask plans_ = 0;               // candidates with a plan that reads the data
   std::uint8_t plan_reads_ = 0;  // slots that any of them reads
   std::array<Grid, kCases> grids_;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <string>
 
 #include "executor/residual.h"
@@ -23,6 +24,13 @@ constexpr float kSiblingSigma = 0.25F, kNominalSigma = 1;
 // Of a curve's left-out error: neighbours twice as far apart miss more than those at hand.
 constexpr float kCurveShare = 0.3F;
 constexpr float kMostErratic = 1.2F;
+// Added to ln(seconds) of a surface that is in doubt, times its variance: the mean of a log-normal time. A way that may
+// take ten times as long as predicted is no bargain.
+constexpr float kRisk = 0.5F, kMostRisk = 1;
+// A step: points on either side, what may remain of the squares, least ln of the factor.
+constexpr std::size_t kStepPoints = 4;
+constexpr double kStepShare = 0.5, kLeastStep = 0.35;
+constexpr int kStepTurns = 4;
 // Candidate reaches of a neighbour and shares of noise, in units of the features' own scale.
 constexpr float kScales[] = {0.6F, 1.2F, 2.4F};
 constexpr double kNuggets[] = {0.01, 0.1, 2};
@@ -100,6 +108,7 @@ Predictor::Predictor(const FeatureMap& map, std::span<const Candidate> candidate
     for (std::size_t c = 0; c < fits_.size(); ++c) fit_curve(fits_[c], c, points);
   } else {
     for (const Features& f : features) at_.push_back(f.at);
+    find_base(candidates, points);
     fit_surfaces(points, features);
   }
   fit_siblings(points);
@@ -157,16 +166,17 @@ void Predictor::fit_plans(std::span<const Candidate> candidates, const OpPoints&
   }
 }
 
-// Points give medians; a caller pays the mean. Threads whose times jump about more than those of one thread do, such as
-// all threads of a machine that is not idle, are dearer than their median says: exp(variance / 2) for a log-normal time.
+// Points give medians; a caller pays the mean. Along a line, threads whose times jump about more than those of one thread
+// do, such as all threads of a machine that is not idle, are dearer than their median says: exp(variance / 2) for a
+// log-normal time. Surfaces have their risk.
 void Predictor::price_erratic() {
   float calm = kMostErratic;
   for (const Fit& fit : fits_) {
-    const bool measured = fit.kind == Fit::Kind::curve || fit.kind == Fit::Kind::surface;
-    if (measured && !fit.runner.device && fit.runner.threads <= 1) calm = std::min(calm, fit.error);
+    if (fit.kind == Fit::Kind::curve && !fit.runner.device && fit.runner.threads <= 1)
+      calm = std::min(calm, fit.error);
   }
   for (Fit& fit : fits_) {
-    if (fit.runner.device || fit.runner.threads <= 1) continue;
+    if (fit.kind != Fit::Kind::curve || fit.runner.device || fit.runner.threads <= 1) continue;
     const float error = std::min(kMostErratic, fit.error);
     fit.erratic = 0.5F * std::max(0.0F, error * error - calm * calm);
   }
@@ -185,13 +195,82 @@ void Predictor::fit_curve(Fit& fit, std::size_t candidate, const OpPoints& point
   fit.error = static_cast<float>(fit.curve.left_out_error());
 }
 
-void Predictor::fit_surfaces(const OpPoints& points, std::span<const Features> features) {
+// The cut of one dim that explains most of what is left over, if it explains half of it.
+bool Predictor::find_step(Fit& fit, std::span<const Features> at, std::span<const double> left_over) {
+  const std::size_t count = at.size();
+  double all = 0, all_squares = 0;
+  for (const double r : left_over) {
+    all += r;
+    all_squares += r * r;
+  }
+  double least = kStepShare * (all_squares - all * all / static_cast<double>(count));
+  bool found = false;
+  std::vector<std::size_t> order(count);
+  for (int d = 0; d < at.front().dims; ++d) {
+    const auto size = [&](std::size_t i) { return at[i].dim[static_cast<std::size_t>(d)]; };
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return size(a) < size(b); });
+    double sum = 0;
+    for (std::size_t k = 1; k < count; ++k) {
+      sum += left_over[order[k - 1]];
+      if (k < kStepPoints || count - k < kStepPoints || size(order[k - 1]) >= size(order[k])) continue;
+      const double below = static_cast<double>(k), above = static_cast<double>(count - k);
+      const double jump = (all - sum) / above - sum / below;
+      const double rest = all_squares - sum * sum / below - (all - sum) * (all - sum) / above;
+      const double doubt = std::sqrt(rest / static_cast<double>(count - 2) * (1 / below + 1 / above));
+      if (rest >= least || std::abs(jump) < std::max(kLeastStep, 4 * doubt)) continue;
+      least = rest;
+      fit.step_dim = d;
+      fit.step_above = std::sqrt(size(order[k - 1]) * size(order[k]));
+      fit.step_ln = jump;
+      found = true;
+    }
+  }
+  return found;
+}
+
+void Predictor::fit_closed(Fit& fit, std::span<const Features> at, std::span<const double> seconds) {
+  fit.closed.emplace(fit.runner, at, seconds);
+  std::vector<double> left_over, level(seconds.size());
+  for (std::size_t i = 0; i < at.size(); ++i)
+    left_over.push_back(std::log(seconds[i]) - fit.log_seconds(at[i]));
+  if (!find_step(fit, at, left_over)) return;
+  // Form and step in turn, each on what the other leaves.
+  for (int turn = 0; turn < kStepTurns; ++turn) {
+    for (std::size_t i = 0; i < at.size(); ++i)
+      level[i] = seconds[i] * std::exp(fit.beyond_step(at[i]) ? -fit.step_ln : 0);
+    fit.closed.emplace(fit.runner, at, level);
+    double below = 0, above = 0, count_above = 0;
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      const double rest = std::log(seconds[i]) - fit.log_seconds(at[i]);
+      (fit.beyond_step(at[i]) ? above : below) += rest;
+      count_above += fit.beyond_step(at[i]);
+    }
+    fit.step_ln += above / count_above - below / (static_cast<double>(at.size()) - count_above);
+  }
+}
+
+void Predictor::find_base(std::span<const Candidate> candidates, const OpPoints& points) {
+  for (std::size_t c = 0; c < candidates.size() && base_ < 0; ++c) {
+    const backends::Kernel& kernel = candidates[c].kernel;
+    const bool vectorised = kernel.backend().name() == "simd" && kernel.variant() == "default";
+    if (candidates[c].place == Place::host && vectorised && points_of(points, c).size() >= kLeastForSurface)
+      base_ = static_cast<int>(c);
+  }
+}
+
+// What one thread takes is measured best, and threads run the same kernel in pieces: whatever bends its times bends
+// theirs. So it is fitted first and is a term of theirs.
+void Predictor::fit_surfaces(const OpPoints& points, std::span<Features> features) {
   struct Work {
     std::vector<std::size_t> known;
     std::vector<double> left_over;
   };
   std::vector<Work> work(fits_.size());
-  for (std::size_t c = 0; c < fits_.size(); ++c) {
+  std::vector<std::size_t> order(fits_.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (base_ >= 0) std::swap(order.front(), order[static_cast<std::size_t>(base_)]);
+  for (const std::size_t c : order) {
     Work& w = work[c];
     w.known = points_of(points, c);
     if (w.known.size() < kLeastForSurface) continue;
@@ -201,9 +280,12 @@ void Predictor::fit_surfaces(const OpPoints& points, std::span<const Features> f
       at.push_back(features[i]);
       seconds.push_back(points.points[i].samples[c].seconds);
     }
-    fits_[c].closed.emplace(fits_[c].runner, at, seconds);
+    fit_closed(fits_[c], at, seconds);
     for (std::size_t i = 0; i < at.size(); ++i)
-      w.left_over.push_back(std::log(seconds[i] / fits_[c].closed->seconds(at[i])));
+      w.left_over.push_back(std::log(seconds[i]) - fits_[c].log_seconds(at[i]));
+    if (static_cast<int>(c) != base_) continue;
+    for (Features& f : features) f.one_thread = std::exp(fits_[c].log_seconds(f));
+    for (std::size_t i = 0; i < w.known.size(); ++i) features[w.known[i]].one_thread = seconds[i];
   }
   // One reach for all candidates, the one that predicts left-out points best.
   double best = INFINITY;
@@ -278,7 +360,7 @@ void Predictor::predict_one(const Fit& fit, const Features& f, double log2_bytes
     case Fit::Kind::surface: {
       float sum = 0;
       for (std::size_t i = 0; i < near.size(); ++i) sum += fit.left_over[i] * near[i];
-      value = static_cast<float>(std::log(fit.closed->seconds(f))) + sum;
+      value = static_cast<float>(fit.log_seconds(f)) + sum;
       // Left-out errors are those at the mean distance of neighbours; farther away they grow towards the whole residual.
       sigma =
           std::max(kLeastPredictedSigma, fit.error) * (1 + std::min(3.0F, std::max(0.0F, nearest - 0.5F)));
@@ -307,13 +389,20 @@ void Predictor::predict(const Features& f, Mask wanted, Mask planned, Estimates&
     near[i] = closeness(squared, scale_);
   }
   nearest = at_.empty() ? 0 : std::sqrt(nearest) / scale_;
+  Features with = f;
+  if (base_ >= 0) {
+    float value = 0, ignored = 0;
+    predict_one(fits_[static_cast<std::size_t>(base_)], f, 0, {near.data(), at_.size()}, nearest, value,
+                ignored);
+    with.one_thread = std::exp(static_cast<double>(value));
+  }
   const double log2_bytes = map_->is_line() ? std::log2(f.bytes) : 0;
   out.grade = grade_;
   out.assumed = grade_ > Grade::b;
   if (nearest > 1) out.grade = worse(out.grade);
   for (std::size_t c = 0; c < fits_.size(); ++c) {
     if (!(wanted >> c & 1)) continue;
-    predict_one(fits_[c], f, log2_bytes, {near.data(), at_.size()}, nearest, out.log_seconds[c],
+    predict_one(fits_[c], with, log2_bytes, {near.data(), at_.size()}, nearest, out.log_seconds[c],
                 out.sigma[c]);
     out.sigma[c] = std::hypot(out.sigma[c], sigma_);
     if ((planned >> c & 1) && fits_[c].plan >= 0) {
@@ -324,6 +413,8 @@ void Predictor::predict(const Features& f, Mask wanted, Mask planned, Estimates&
       out.log_seconds[c] =
           static_cast<float>(std::log(std::exp(static_cast<double>(out.log_seconds[c])) + made));
     }
+    if (fits_[c].kind == Fit::Kind::surface)
+      out.log_seconds[c] += std::min(kMostRisk, kRisk * out.sigma[c] * out.sigma[c]);
     if (out.sigma[c] > 0.3F) out.grade = worse(out.grade);
   }
 }

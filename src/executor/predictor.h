@@ -5,6 +5,8 @@
 // times what the neighbours say is left over. Prediction does not allocate.
 #pragma once
 
+#include <cmath>
+
 #include "executor/closed_form.h"
 #include "executor/curve.h"
 #include "executor/points.h"
@@ -35,6 +37,15 @@ class Predictor {
     enum class Kind : std::uint8_t { nominal, curve, surface, sibling } kind = Kind::nominal;
     Curve curve;
     std::optional<ClosedForm> closed;
+    /// Above a size of one dim another path of the kernel begins: times change at once by a factor. -1: nowhere.
+    int step_dim = -1;
+    double step_above = 0, step_ln = 0;
+    bool beyond_step(const Features& f) const {
+      return step_dim >= 0 && f.dim[static_cast<std::size_t>(step_dim)] > step_above;
+    }
+    double log_seconds(const Features& f) const {
+      return std::log(closed->seconds(f)) + (beyond_step(f) ? step_ln : 0);
+    }
     std::array<float, kMostPoints> left_over{};  // weights of the neighbours
     float error = 0.7F;                          // left-out error of ln(seconds)
     float erratic = 0;                           // added to ln(seconds)
@@ -50,7 +61,10 @@ class Predictor {
     std::array<float, kMostPoints> left_over{};
   };
   void fit_curve(Fit& fit, std::size_t candidate, const OpPoints& points) const;
-  void fit_surfaces(const OpPoints& points, std::span<const Features> features);
+  void find_base(std::span<const Candidate> candidates, const OpPoints& points);
+  void fit_surfaces(const OpPoints& points, std::span<Features> features);
+  static void fit_closed(Fit& fit, std::span<const Features> at, std::span<const double> seconds);
+  static bool find_step(Fit& fit, std::span<const Features> at, std::span<const double> left_over);
   void fit_siblings(const OpPoints& points);
   void fit_plans(std::span<const Candidate> candidates, const OpPoints& points,
                  std::span<const Features> features);
@@ -59,6 +73,7 @@ class Predictor {
                    float nearest, float& value, float& sigma) const;
 
   const FeatureMap* map_;
+  int base_ = -1;  // the vectorised kernel on one thread, which threads run in pieces; -1: none
   std::vector<Fit> fits_;
   std::vector<PlanFit> plans_;
   std::vector<std::array<float, kMostFeatures>> at_;  // of the points

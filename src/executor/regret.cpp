@@ -67,6 +67,7 @@ RegretResult score(const RegretTrial& trial) {
   result.oracle = fastest(trial, -1);
   if (result.oracle < 0) return result;
   result.regret = regret_of(trial, trial.chosen, trial.overhead_seconds);
+  result.hindsight = regret_of(trial, result.oracle, 0);
   result.oracle_seconds = median_of(trial, static_cast<std::size_t>(result.oracle), -1);
   if (trial.chosen >= 0) result.chosen_seconds = median_of(trial, static_cast<std::size_t>(trial.chosen), -1);
   for (const int way : trial.rules) result.rules.push_back(regret_of(trial, way, 0));
@@ -160,7 +161,9 @@ Json to_json(const RegretReport& report) {
                                  std::string(build_info().commit) + ")"},
               {"seconds", report.seconds},
               {"complete", report.complete},
+              {"seed", report.seed},
               {"executor", score_json(report.executor)},
+              {"hindsight", score_json(report.hindsight)},
               {"baselines", baselines},
               {"classes_of_the_oracle", classes},
               {"rows", rows}};

@@ -26,6 +26,8 @@ struct RegretTrial {
 
 struct RegretResult {
   double regret = 1;
+  double hindsight =
+      1;            // of the way that was fastest in all rounds, decided for nothing: what no table can beat
   int oracle = -1;  // of all rounds
   double chosen_seconds = 0, oracle_seconds = 0;
   std::vector<double> rules;  // regret of each baseline; 0: it has no answer

@@ -88,7 +88,7 @@ class Meter {
   Workbench bench_, pinned_;  // where host data lies, and where that of buffers does
   RegretRules rules_;
   Tracker blank_;
-  std::vector<double> regrets_;
+  std::vector<double> regrets_, hindsight_;
   std::vector<bool> band_;
   std::vector<std::vector<double>> of_rules_;
   std::map<std::string_view, int> classes_;
@@ -214,6 +214,7 @@ void Meter::finish(Trial& trial) {
   row.ways = std::move(timed);
   ++classes_[class_of(candidates[static_cast<std::size_t>(result.oracle)])];
   regrets_.push_back(result.regret);
+  hindsight_.push_back(result.hindsight);
   band_.push_back(row.in_band);
   for (std::size_t r = 0; r < result.rules.size(); ++r) of_rules_[r].push_back(result.rules[r]);
 }
@@ -259,6 +260,7 @@ Result<RegretReport> Meter::run() {
   report.machine = key_of(device_).text();
   report.table = engine_.table().describe();
   report.measured_utc = utc_now();
+  report.seed = config_.seed;
   const double begin = clock_.now();
   // The second visit takes as long as the first, or a little less.
   FULCRUM_TRY(std::vector<Trial> trials, first_visits(begin + 0.5 * config_.budget_seconds));
@@ -276,6 +278,7 @@ Result<RegretReport> Meter::run() {
     return Error{Code::inconclusive, "no call could be measured within the budget", "raise --budget"};
   report.complete = static_cast<int>(regrets_.size()) >= config_.points;
   report.executor = summarise(regrets_, band_);
+  report.hindsight = summarise(hindsight_, band_);
   for (std::size_t r = 0; r < of_rules_.size(); ++r) {
     if (std::any_of(of_rules_[r].begin(), of_rules_[r].end(), [](double regret) { return regret > 0; }))
       report.baselines.push_back(

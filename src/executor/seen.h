@@ -27,12 +27,10 @@ class Seen {
       const std::uint64_t times = entry.times.load(std::memory_order_relaxed);
       const std::uint64_t word = entry.word.load(std::memory_order_relaxed) ^ times;
       if ((word ^ key) >> kBits != 0 || times == 0) continue;
-      choice.candidate = static_cast<std::uint8_t>(word & 31);
-      choice.runner_up = static_cast<std::uint8_t>(word >> 5 & 31);
-      choice.size_class = static_cast<std::uint8_t>(word >> 10 & 63);
-      choice.tier = Tier::seen;
-      choice.seconds = std::bit_cast<float>(static_cast<std::uint32_t>(times));
-      choice.runner_seconds = std::bit_cast<float>(static_cast<std::uint32_t>(times >> 32));
+      choice = choice_of(static_cast<std::uint8_t>(word & 31), static_cast<std::uint8_t>(word >> 5 & 31),
+                         Tier::seen, static_cast<std::uint8_t>(word >> 10 & 63),
+                         std::bit_cast<float>(static_cast<std::uint32_t>(times)),
+                         std::bit_cast<float>(static_cast<std::uint32_t>(times >> 32)));
       return true;
     }
     return false;

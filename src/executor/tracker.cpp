@@ -26,13 +26,30 @@ constexpr double kRevisitShare = 0.001;
 constexpr int kShiftOps = 3;              // ops that must agree before a shift is the device's
 constexpr std::uint32_t kShiftEvery = 4;  // device samples; at each while there is one
 constexpr std::uint32_t kFresh = 256;     // device samples after which an op's word on the shift is old
+constexpr float kShownStep = 0.002F;      // of ln: what decisions see is at most so far behind
 constexpr double kTicksPerSecond = 16e9;
 constexpr std::int64_t kFlushTicks = 16'000'000;  // 1 ms: sums of longer calls are handed on at once
 constexpr std::uint32_t kFlushCalls = 64;
 
+/// ln of a factor, and the factor, in one word.
+std::uint64_t shown_word(float ln) {
+  return static_cast<std::uint64_t>(std::bit_cast<std::uint32_t>(std::exp(ln))) << 32 |
+         std::bit_cast<std::uint32_t>(ln);
+}
+float shown_ln(std::uint64_t word) { return std::bit_cast<float>(static_cast<std::uint32_t>(word)); }
+float shown_factor(std::uint64_t word) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(word >> 32));
+}
+
 /// All size classes of one candidate, place and residency of an op.
 struct CellBlock {
+  /// What decisions read: apart from the cells, which every sample writes, and written only when it has moved, so that
+  /// threads that decide do not wait for a line that others have changed.
+  alignas(64) std::array<std::atomic<std::uint64_t>, kSizeClasses> shown;
   std::array<TrackedCell, kSizeClasses> cells;
+  CellBlock() {
+    for (auto& word : shown) word.store(shown_word(0), std::memory_order_relaxed);
+  }
 };
 
 struct OpCells {
@@ -64,8 +81,11 @@ bool in_range(const Tracker::Cell& cell) {
          cell.residency < kResidencies && cell.size_class < kSizeClasses;
 }
 
+int block_of(int candidate, int residency, bool on_device) {
+  return (candidate * kResidencies + residency) * 2 + (on_device ? 1 : 0);
+}
 int block_of(const Tracker::Cell& cell) {
-  return (cell.candidate * kResidencies + cell.residency) * 2 + (cell.place == Place::device ? 1 : 0);
+  return block_of(cell.candidate, cell.residency, cell.place == Place::device);
 }
 
 struct alignas(64) Shard {
@@ -88,9 +108,10 @@ std::int64_t ticks_of(double seconds) {
 struct Tracker::State {
   double explore_credit = 0;
   std::array<std::atomic<OpCells*>, kMostOps> ops{};
-  std::atomic<int> ops_end{0};  // beyond the last op that was seen
-  std::atomic<float> shift{0};  // of all device cells
-  std::atomic<std::uint32_t> device_samples{0};
+  std::atomic<int> ops_end{0};              // beyond the last op that was seen
+  alignas(64) std::atomic<float> shift{0};  // of all device cells; read by decisions
+  std::atomic<float> shift_factor{1};       // e to the power of it
+  alignas(64) std::atomic<std::uint32_t> device_samples{0};
   std::atomic<std::int64_t> alarms{0};
   alignas(64) std::atomic<std::int64_t> spent_ticks{0};
   alignas(64) std::atomic<std::int64_t> explored_ticks{0};
@@ -106,6 +127,14 @@ struct Tracker::State {
     if (!op) return nullptr;
     const CellBlock* block = op->blocks[block_of(cell)].load(std::memory_order_acquire);
     return block ? &block->cells[cell.size_class] : nullptr;
+  }
+
+  /// What a cell adds to ln of a prediction; `op` null: nothing was learned yet.
+  float correction(const OpCells* op, const Cell& cell) const {
+    const float common = shift_of(cell.place);
+    const CellBlock* block = op ? op->blocks[block_of(cell)].load(std::memory_order_acquire) : nullptr;
+    if (!block) return common;
+    return common + shown_ln(block->shown[cell.size_class].load(std::memory_order_relaxed));
   }
 
   float shift_of(Place place) const {
@@ -131,7 +160,10 @@ struct Tracker::State {
     }
     if (used < kShiftOps) return;
     std::sort(words.begin(), words.begin() + used);
-    shift.store((words[(used - 1) / 2] + words[used / 2]) / 2, std::memory_order_relaxed);
+    const float middle = (words[(used - 1) / 2] + words[used / 2]) / 2;
+    if (middle == shift.load(std::memory_order_relaxed)) return;
+    shift.store(middle, std::memory_order_relaxed);
+    shift_factor.store(std::exp(middle), std::memory_order_relaxed);
   }
 
   /// True when what was learned may change a decision of the op.
@@ -147,7 +179,8 @@ struct Tracker::State {
     for (int end = ops_end.load(std::memory_order_relaxed); end <= cell.op;) {
       if (ops_end.compare_exchange_weak(end, cell.op + 1, std::memory_order_relaxed)) break;
     }
-    TrackedCell& tracked = made(op.blocks[block_of(cell)]).cells[cell.size_class];
+    CellBlock& block = made(op.blocks[block_of(cell)]);
+    TrackedCell& tracked = block.cells[cell.size_class];
     const float prior = shift_of(cell.place);
     const auto learned = tracked.learn(sample, static_cast<float>(seconds), prior);
     tracked.spent_then.store(spent_seconds(), std::memory_order_relaxed);
@@ -160,8 +193,12 @@ struct Tracker::State {
       if (tracked.learned() >= TrackedCell::kAlarmWindow) learn_shift(op, value - baseline);
       const float common = shift.load(std::memory_order_relaxed);
       tracked.baseline.store(baseline + (value - common - baseline) / 32, std::memory_order_relaxed);
-      tracked.shift_then.store(common, std::memory_order_relaxed);
     }
+    // What the device does from now on counts for this cell too. The value is read again: others may have learned.
+    const float apart = tracked.value() - shift_of(cell.place);
+    auto& shown = block.shown[cell.size_class];
+    if (std::abs(apart - shown_ln(shown.load(std::memory_order_relaxed))) > kShownStep)
+      shown.store(shown_word(apart), std::memory_order_relaxed);
     const bool moved = is_news(tracked.told, value, tracked.doubt());
     const bool shifted = is_news(op.shift_told, shift_of(cell.place), 0) && cell.place == Place::device;
     return learned.alarm || moved || shifted;
@@ -178,13 +215,40 @@ Tracker::Tracker(double explore_credit) : state_(std::make_unique<State>()) {
 Tracker::~Tracker() = default;
 
 float Tracker::correction(const Cell& cell) const {
-  const float common = state_->shift_of(cell.place);
-  const TrackedCell* tracked = state_->find(cell);
-  if (!tracked || tracked->learned() == 0) return common;
-  // What the device did since this cell was last seen counts for it too.
-  const float then =
-      cell.place == Place::device ? tracked->shift_then.load(std::memory_order_relaxed) : common;
-  return tracked->value() + common - then;
+  return in_range(cell) ? state_->correction(state_->ops[cell.op].load(std::memory_order_acquire), cell)
+                        : state_->shift_of(cell.place);
+}
+
+Tracker::Corrections Tracker::corrections(int op, std::uint8_t residency, std::uint8_t size_class,
+                                          std::uint8_t first, bool first_on_device, std::uint8_t second,
+                                          bool second_on_device) const {
+  const State& state = *state_;
+  Corrections told;
+  if (first_on_device || second_on_device) {
+    const float shift = state.shift.load(std::memory_order_relaxed);
+    const float factor = state.shift_factor.load(std::memory_order_relaxed);
+    if (first_on_device) told = {shift, 0, factor, 1};
+    if (second_on_device) {
+      told.second = shift;
+      told.second_factor = factor;
+    }
+  }
+  const OpCells* cells = op < kMostOps ? state.ops[op].load(std::memory_order_acquire) : nullptr;
+  if (!cells) return told;
+  const CellBlock* block =
+      cells->blocks[block_of(first, residency, first_on_device)].load(std::memory_order_acquire);
+  if (block) {
+    const std::uint64_t word = block->shown[size_class].load(std::memory_order_relaxed);
+    told.first += shown_ln(word);
+    told.first_factor *= shown_factor(word);
+  }
+  block = cells->blocks[block_of(second, residency, second_on_device)].load(std::memory_order_acquire);
+  if (block) {
+    const std::uint64_t word = block->shown[size_class].load(std::memory_order_relaxed);
+    told.second += shown_ln(word);
+    told.second_factor *= shown_factor(word);
+  }
+  return told;
 }
 
 float Tracker::doubt(const Cell& cell) const {

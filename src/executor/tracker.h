@@ -23,6 +23,14 @@ class Tracker {
 
   /// ln(measured / predicted) as learned, 0 where nothing was. Lock-free, no allocation.
   float correction(const Cell& cell) const;
+  /// The same of two candidates of one op, for decisions, and e to the power of each: an exponential would be a third of
+  /// a decision. All numbers in range.
+  struct Corrections {
+    float first = 0, second = 0;
+    float first_factor = 1, second_factor = 1;
+  };
+  Corrections corrections(int op, std::uint8_t residency, std::uint8_t size_class, std::uint8_t first,
+                          bool first_on_device, std::uint8_t second, bool second_on_device) const;
   /// Doubt of that correction beside the table's own: small with many samples, large after a drift alarm.
   float doubt(const Cell& cell) const;
   std::int64_t samples(const Cell& cell) const;

@@ -88,7 +88,6 @@ class alignas(64) TrackedCell {
   }
 
   // Kept for the tracker.
-  std::atomic<float> shift_then{0};   // common shift when the value was last learned
   std::atomic<float> baseline{0};     // of the value, less the common shift; slow
   std::atomic<float> told{0};         // value when decisions were last made anew
   std::atomic<double> spent_then{0};  // seconds spent in all calls when it was last seen

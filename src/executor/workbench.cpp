@@ -45,6 +45,8 @@ void fill_tile(const ops::Fill& fill, DType dtype, std::span<std::byte> tile) {
                                      ? ops::half_from_float(value)
                                      : static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16);
       std::memcpy(to, &half, 2);
+    } else if (dtype == DType::u8) {
+      *to = static_cast<std::byte>(255 * std::clamp(value, 0.0F, 1.0F));
     } else {
       std::memset(to, 0, size);
     }
@@ -118,7 +120,9 @@ Result<Args> Workbench::bind(const ops::Op& op, Args args, DType dtype) {
       fill_all(slot.fill, type, {block_.get() + at, static_cast<std::size_t>(bytes)});
     at += rounded(bytes);
   }
-  if (op.make_inputs) op.make_inputs(args, 42);
+  // What an op makes is f32; other types keep what was drawn.
+  const bool plain = op.dtypes.empty() || dtype == op.dtypes.front();
+  if (op.make_inputs && plain) op.make_inputs(args, 42);
   if (op.prepare && op.needs_prepared) {
     FULCRUM_TRY(prepared_, op.prepare(args));
     args.prepared = prepared_.get();

@@ -50,8 +50,9 @@ Turns turns_of(const Probe& probe) {
 }
 
 Quantity value_of(const Probe& probe) {
-  if (probe.is_usual) return usual_cost(turns_of(probe));
-  return probe.is_rate ? best_rate(probe.costs) : best_cost(probe.costs);
+  const Quantity cost =
+      probe.usual_share > 0 ? usual_cost(turns_of(probe), probe.usual_share) : best_cost(probe.costs);
+  return probe.is_rate ? as_rate(cost) : cost;
 }
 
 void take_turn(Probe& probe, std::size_t round, double until) {
@@ -85,7 +86,8 @@ Status look_again(ProbeSet& set, const ProbeConfig& config, double deadline) {
   const int total = static_cast<int>(set.probes.size());
   while (clock.now() < deadline) {
     std::vector<std::pair<double, Probe*>> order;
-    for (Probe& probe : set.probes) order.emplace_back(-disagreement(turns_of(probe)), &probe);
+    for (Probe& probe : set.probes)
+      order.emplace_back(-disagreement(turns_of(probe), probe.usual_share), &probe);
     std::ranges::stable_sort(order, {}, &std::pair<double, Probe*>::first);
     for (std::size_t i = 0; i < doubtful && clock.now() < deadline; ++i) {
       if (config.interrupted && config.interrupted()) return interrupted();
@@ -112,8 +114,8 @@ std::string this_program() {
 
 Status prepare(const ProbeTarget& target, const ProbeConfig& config, ProbeSet& set) {
   using Add = Status (*)(const ProbeTarget&, ProbeSet&);
-  constexpr Add kAdds[] = {add_cache_probes, add_dram_probes, add_latency_probes, add_fma_probes,
-                           add_fork_join_probe};
+  constexpr Add kAdds[] = {add_cache_probes, add_dram_probes,     add_latency_probes,
+                           add_fma_probes,   add_fork_join_probe, add_clock_probe};
   if (config.progress) config.progress("preparing", 0, 1);
   const Pins pins(target.threads);  // who touches memory first decides where it lies
   for (const Add add : kAdds) {

@@ -8,6 +8,7 @@
 #include <fulcrum/machine.h>
 
 #include "machine/arena.h"
+#include "machine/working_sets.h"
 
 namespace fulcrum::machine {
 
@@ -20,7 +21,7 @@ struct Probe {
   std::function<void(std::int64_t repeats)> run;  // does its work so many times
   double work = 0;                                // of one repeat: bytes, flops, loads, joins
   bool is_rate = true;                            // ceiling = work per second; else seconds per unit of work
-  bool is_usual = false;                          // of the usual turn instead of the best windows of all
+  double usual_share = 0;  // usual_cost() of its turns with this share; 0: the best windows of all
   std::function<void(const Quantity&)> store;
   double window_seconds =
       2e-3;                  // short enough to slip between neighbours, whose time slices are some ms long
@@ -28,6 +29,17 @@ struct Probe {
   std::vector<double> costs = {};       // seconds per unit of work, window by window
   std::vector<std::size_t> turns = {};  // the first window of each turn
 };
+
+/// Cores and the caches of their own go by the clock, which is now and then higher than usual: half of the turns.
+inline constexpr double kUsualOfCores = 0.5;
+/// What is shared with neighbours is usually worse than it can be: a quarter.
+inline constexpr double kUsualOfShared = 0.25;
+inline double usual_share_of(const std::vector<MemoryLevel>& levels, std::size_t cache) {
+  return is_last_cache(levels, cache) ? kUsualOfShared : kUsualOfCores;
+}
+/// Of a probe in caches and registers: as short as starting the threads allows. Between interruptions of a virtual CPU
+/// more of them are left whole than of long ones.
+inline double short_window_seconds(int threads) { return threads > 1 ? 4e-4 : 2e-4; }
 
 /// The probes of a machine and the memory they work on.
 struct ProbeSet {
@@ -48,6 +60,7 @@ Status add_cache_probes(const ProbeTarget& target, ProbeSet& set);
 Status add_dram_probes(const ProbeTarget& target, ProbeSet& set);
 Status add_latency_probes(const ProbeTarget& target, ProbeSet& set);
 Status add_fork_join_probe(const ProbeTarget& target, ProbeSet& set);
+Status add_clock_probe(const ProbeTarget& target, ProbeSet& set);
 
 /// Windows of one probe until `until` on the clock, at least a few, behind one that does not count: it finds the caches
 /// as another probe left them, and what it writes may stay there. Their length is found out on the way: what was

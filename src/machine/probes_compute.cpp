@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ceilings without memory: multiply-adds by instruction set, and the fork and join of empty work.
+// Ceilings without memory: multiply-adds by instruction set, the fork and join of empty work, and reading the clock.
 #include <fulcrum/ops/probes.h>
 
 #include <fmt/format.h>
+#include <time.h>
 
 #include "machine/probe_call.h"
 #include "machine/probes.h"
@@ -31,7 +32,9 @@ Status add_fma(const ProbeTarget& target, const std::string& backend, const std:
             call->run(args);
           },
       .work = 2 * static_cast<double>(n),
+      .usual_share = kUsualOfCores,
       .store = [&peaks, isa](const Quantity& peak) { peaks[isa] = peak; },
+      .window_seconds = short_window_seconds(threads),
   });
   return {};
 }
@@ -63,9 +66,26 @@ Status add_fork_join_probe(const ProbeTarget& target, ProbeSet& set) {
           },
       .work = 1,
       .is_rate = false,
-      .is_usual = true,
+      .usual_share = kUsualOfShared,
       .store = [&cpu = target.cpu](const Quantity& seconds) { cpu.fork_join_seconds = seconds; },
       .window_seconds = 2.5e-4,  // still a thousand of them
+  });
+  return {};
+}
+
+Status add_clock_probe(const ProbeTarget& target, ProbeSet& set) {
+  set.probes.push_back(Probe{
+      .what = "clock read",
+      .run =
+          [](std::int64_t times) {
+            timespec now{};
+            for (std::int64_t i = 0; i < times; ++i) clock_gettime(CLOCK_MONOTONIC, &now);
+          },
+      .work = 1,
+      .is_rate = false,
+      .usual_share = kUsualOfCores,
+      .store = [&cpu = target.cpu](const Quantity& seconds) { cpu.clock_read_seconds = seconds; },
+      .window_seconds = short_window_seconds(1),
   });
   return {};
 }

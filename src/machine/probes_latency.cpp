@@ -51,7 +51,8 @@ struct Places {
 Status add_latency(const ProbeTarget& target, std::size_t level, std::int64_t bytes, ProbeSet& set) {
   FULCRUM_TRY(const auto call, ProbeCall::make("probe_latency", "scalar", "default", 1));
   const std::int64_t nodes = std::max<std::int64_t>(2, bytes / kNodeBytes);
-  const MemoryLevel& measured = target.cpu.levels[level];
+  const std::vector<MemoryLevel>& levels = target.cpu.levels;
+  const MemoryLevel& measured = levels[level];
   const bool level_is_cache = measured.capacity_bytes > 0;
   const auto places = std::make_shared<Places>();
   for (int place = 0; place < (level_is_cache ? kPlaces : 1); ++place) {
@@ -71,6 +72,7 @@ Status add_latency(const ProbeTarget& target, std::size_t level, std::int64_t by
           },
       .work = 1,
       .is_rate = false,
+      .usual_share = level_is_cache ? usual_share_of(levels, level) : 0,
       .store = [&cpu = target.cpu,
                 level](const Quantity& seconds) { cpu.levels[level].latency_seconds = seconds; },
       // A cache shared with neighbours keeps what was swept for a moment only.

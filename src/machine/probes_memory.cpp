@@ -80,6 +80,8 @@ Status add_cache_mix(const ProbeTarget& target, std::size_t level, const Mix& mi
   }
   Probe probe = make_probe(target, level, mix, threads, n);
   probe.isas = std::move(isas);
+  probe.usual_share = usual_share_of(target.cpu.levels, level);
+  probe.window_seconds = short_window_seconds(threads);
   probe.run = [call, layouts = std::move(layouts), turn = std::size_t{0}](std::int64_t passes) mutable {
     Args& args = layouts[turn++ % layouts.size()];
     args.scalar[0].i = passes;
@@ -99,7 +101,7 @@ Status add_cache_level(const ProbeTarget& target, std::size_t level, int threads
   const auto arena = std::make_shared<Arena>(std::move(made));
   set.memory.push_back(arena);
   fill(arena->data(), set_bytes);
-  const bool last = level + 1 < levels.size() && levels[level + 1].capacity_bytes == 0;
+  const bool last = is_last_cache(levels, level);
   for (const Mix& mix : kMixes) {
     if (!mix.in_small_caches && !last) continue;
     FULCRUM_CHECK(

@@ -27,14 +27,16 @@ Quantity best_cost(std::vector<double> costs) {
   return Quantity{costs[rank], costs.front(), costs[std::max(rank, (n - 1) / 4)], Source::measured};
 }
 
-Quantity best_rate(const std::vector<double>& costs) {
-  const Quantity cost = best_cost(costs);
+Quantity as_rate(const Quantity& cost) {
   return Quantity{1 / cost.value, 1 / cost.high, 1 / cost.low, Source::measured};
 }
+
+Quantity best_rate(const std::vector<double>& costs) { return as_rate(best_cost(costs)); }
 
 namespace {
 
 constexpr std::size_t kFewestGroups = 4;
+constexpr double kNearBest = 0.03;
 
 /// The windows of each group of turns, fastest first; a last group that is not whole is left out.
 std::vector<std::vector<double>> groups_of(const Turns& turns) {
@@ -49,26 +51,39 @@ std::vector<std::vector<double>> groups_of(const Turns& turns) {
   return groups;
 }
 
+double near_best(const std::vector<double>& sorted) {
+  const auto beaten = static_cast<std::size_t>(kNearBest * static_cast<double>(sorted.size()));
+  return sorted[std::min(sorted.size() - 1, std::max<std::size_t>(1, beaten))];
+}
+
 }  // namespace
 
-Quantity usual_cost(const Turns& turns) {
+Quantity usual_cost(const Turns& turns, double share) {
   Quantity best = best_cost(std::vector<double>(turns.costs.begin(), turns.costs.end()));
   std::vector<double> bests;
-  for (const std::vector<double>& group : groups_of(turns)) bests.push_back(group[group.size() > 1 ? 1 : 0]);
+  for (const std::vector<double>& group : groups_of(turns)) bests.push_back(near_best(group));
   if (bests.size() < kFewestGroups) return best;
-  best.value = stats::quantile(bests, 0.25);
+  best.value = stats::quantile(bests, share);
   best.high = std::max(best.high, best.value);
   return best;
 }
 
-double disagreement(const Turns& turns) {
+double disagreement(const Turns& turns, double share) {
   const std::vector<std::vector<double>> groups = groups_of(turns);
   if (groups.size() < kFewestGroups) return std::numeric_limits<double>::infinity();
   std::vector<double> halves[2];
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    halves[i % 2].insert(halves[i % 2].end(), groups[i].begin(), groups[i].end());
+    std::vector<double>& half = halves[i % 2];
+    if (share > 0) {
+      half.push_back(near_best(groups[i]));
+    } else {
+      half.insert(half.end(), groups[i].begin(), groups[i].end());
+    }
   }
-  return std::abs(std::log(best_cost(std::move(halves[0])).value / best_cost(std::move(halves[1])).value));
+  const auto value = [share](const std::vector<double>& half) {
+    return share > 0 ? stats::quantile(half, share) : best_cost(half).value;
+  };
+  return std::abs(std::log(value(halves[0]) / value(halves[1])));
 }
 
 std::optional<Groups> two_groups(const std::vector<double>& costs) {

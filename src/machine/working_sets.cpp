@@ -20,11 +20,11 @@ std::int64_t share_of(const MemoryLevel& level, int threads) {
   return level.capacity_bytes / std::clamp(level.shared_by_threads, 1, std::max(1, threads));
 }
 
+}  // namespace
+
 bool is_last_cache(const std::vector<MemoryLevel>& levels, std::size_t level) {
   return level + 1 >= levels.size() || levels[level + 1].capacity_bytes == 0;
 }
-
-}  // namespace
 
 std::int64_t cache_set_bytes(const std::vector<MemoryLevel>& levels, std::size_t level, int threads) {
   const std::int64_t share = share_of(levels[level], threads);

@@ -8,6 +8,9 @@
 
 namespace fulcrum::machine {
 
+/// The cache that others may share, behind which there is only memory.
+bool is_last_cache(const std::vector<MemoryLevel>& levels, std::size_t level);
+
 /// Bytes over all arrays of one thread when `threads` run at once; 0: no size lands in this level, because the
 /// threads' share of it is hardly more than they have in the level above. `level` is not DRAM.
 std::int64_t cache_set_bytes(const std::vector<MemoryLevel>& levels, std::size_t level, int threads);

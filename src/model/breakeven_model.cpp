@@ -72,6 +72,23 @@ struct End {
   Prediction cpu, gpu;
 };
 
+// A larger call takes no less than a smaller one: predictions stay between the two measured sizes around them, and
+// beyond the last one above it. `curve` is in order of size.
+void keep_between_measured(std::vector<CurvePoint>& curve) {
+  const auto measured = [](const CurvePoint& p) { return p.measured; };
+  for (auto point = curve.begin(); point != curve.end(); ++point) {
+    if (point->measured) continue;
+    const auto below = std::find_if(std::make_reverse_iterator(point), curve.rend(), measured);
+    const auto above = std::find_if(point, curve.end(), measured);
+    double least = below == curve.rend() ? 0 : below->low;
+    double most = above == curve.end() ? INFINITY : above->high;
+    if (least > most) std::swap(least, most);  // where they contradict each other, between them all the same
+    for (double* value : {&point->seconds, &point->low, &point->high}) {
+      *value = std::clamp(*value, least, most);
+    }
+  }
+}
+
 std::string link_text(const Model& model, const End& end) {
   const double link_bytes = end.call.work.link_in_bytes + end.call.work.link_out_bytes;
   const double link_seconds = link_share(end.gpu) * end.gpu.seconds;
@@ -159,6 +176,8 @@ Result<BreakEven> breakeven(const Model& model, const Sizes& sizes, const GpuUse
     end = End{std::move(*call), std::move(on_cpu), std::move(on_gpu)};
   }
   if (!end && missing.empty() && refused) return *refused;
+  keep_between_measured(cpu);
+  keep_between_measured(gpu);
   BreakEven out =
       breakeven_of(std::move(cpu), std::move(gpu), end ? facts_of(model, sizes, floor, *end) : CurveFacts{});
   label(out, model, sizes, use);

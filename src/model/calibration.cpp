@@ -13,6 +13,10 @@ namespace fulcrum::model {
 namespace {
 
 constexpr double kSlotsPerByte = 1;
+// Rows of few samples have no interval of their own; runs of the same call differ by about so much (one sigma of the
+// logarithm): after a handful of calls, or after one batch of many.
+constexpr std::int64_t kFewSamples = 5, kFewCalls = 10;
+constexpr double kFewCallsSigma = 0.1, kOneBatchSigma = 0.04;
 
 // How much more arithmetic so many threads do than one.
 double arithmetic_scaling(const CpuCeilings& cpu, int threads) {
@@ -55,6 +59,12 @@ Cell cell_of(const Measurement& m) {
   cell.seconds = m.seconds.median;
   cell.low = m.seconds.ci_low > 0 ? m.seconds.ci_low : m.seconds.median;
   cell.high = std::max(m.seconds.ci_high, m.seconds.median);
+  if (m.samples > 0 && m.samples < kFewSamples) {
+    const bool batch = m.samples * std::max<std::int64_t>(1, m.calls_per_sample) >= kFewCalls;
+    const double factor = std::exp(2 * (batch ? kOneBatchSigma : kFewCallsSigma));
+    cell.low = std::min(cell.low, cell.seconds / factor);
+    cell.high = std::max(cell.high, cell.seconds * factor);
+  }
   if (m.device_seconds && m.device_seconds->median > 0) cell.device_seconds = m.device_seconds->median;
   cell.samples = m.samples;
   cell.noise = std::isfinite(m.seconds.cv_robust) ? m.seconds.cv_robust : 0;
@@ -101,8 +111,10 @@ void add_total(const Cell& cell, const GpuCeilings& gpu, Calibration::State& sta
   const KernelPart kernel = kernel_part(cell.call, gpu, state, false);
   const Formula formula = gpu_formula(cell.call, gpu, use, kernel.formula, kernel.overhead);
   if (!formula.missing.empty()) return;
-  state.total.add(key_of(cell.call, gpu_way(use)),
-                  {features_of(cell.call), formula.parts(), cell.seconds, noise_of(cell)});
+  const Evidence evidence{features_of(cell.call), formula.parts(), cell.seconds, noise_of(cell)};
+  state.total.add(key_of(cell.call, gpu_way(use)), evidence);
+  // Ways between which the backend changes at some size have little in common.
+  if (!formula.way.empty()) state.total.add(key_of(cell.call, chosen_way(use, formula)), evidence);
 }
 
 std::shared_ptr<const Calibration::State> build(const Machine& machine, std::vector<Cell> cells) {

@@ -72,6 +72,8 @@ Features features_of(const Call& call);
 Families::Key key_of(const Call& call, std::string way);
 std::string cpu_way(int threads, bool scalar, Cache cache);
 std::string gpu_way(const GpuUse& use);
+/// The same where the backend chooses, with what the closed form says that it will.
+std::string chosen_way(const GpuUse& use, const Formula& formula);
 
 struct Calibration::State {
   Machine machine;

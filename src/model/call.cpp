@@ -3,6 +3,7 @@
 //
 // A call as the model sees it: from an op's definition, or as it was measured.
 #include <fulcrum/model.h>
+#include <fulcrum/ops/slices.h>
 
 #include <algorithm>
 
@@ -13,30 +14,9 @@ bool travels(ops::SlotKind kind) {
   return kind == ops::SlotKind::in || kind == ops::SlotKind::out || kind == ops::SlotKind::inout;
 }
 
-// Elements of a slot behind one unit of the dim; 0 when it does not depend on it, -1 when it grows otherwise.
-std::int64_t elements_of_one(const ops::Op& op, Args args, int dim, int slot) {
-  args.dim[dim] = 1;
-  const std::int64_t one = op.extent(args, slot);
-  args.dim[dim] = 2;
-  const std::int64_t two = op.extent(args, slot);
-  if (two == one) return 0;
-  return two == 2 * one ? one : -1;
-}
-
-int slice_dim_of(const ops::Op& op, const Args& args) {
-  const bool list_form = op.list_lengths && op.list_lengths(args) >= 0;
-  int index = 0;
-  for (const ops::Slot& slot : op.slots) {
-    if (slot.kind != ops::SlotKind::dim) continue;
-    if (slot.name == op.slice_dim) return list_form ? -1 : index;
-    ++index;
-  }
-  return -1;
-}
-
 // How a backend may cut the call: what its pieces share, and whether there are pieces at all.
 void find_pieces(const ops::Op& op, const Args& args, Call& call) {
-  const int dim = slice_dim_of(op, args);
+  const int dim = ops::slice_dim_of(op, args);
   if (dim < 0) return;
   double whole = 0;
   int operands = 0, slot = -1;
@@ -44,7 +24,7 @@ void find_pieces(const ops::Op& op, const Args& args, Call& call) {
     if (!travels(described.kind)) continue;
     ++slot;
     if (described.optional) continue;
-    const std::int64_t one = elements_of_one(op, args, dim, slot);
+    const std::int64_t one = ops::elements_of_one(op, args, dim, slot);
     // A result that pieces share, or an operand without even cuts, cannot be cut.
     if (one < 0 || (op.in_place && one > 1) || (one == 0 && described.kind != ops::SlotKind::in)) return;
     if (one > 0) continue;

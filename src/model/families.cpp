@@ -196,4 +196,10 @@ std::string gpu_way(const GpuUse& use) {
   return way;
 }
 
+std::string chosen_way(const GpuUse& use, const Formula& formula) {
+  if (formula.way.empty()) return gpu_way(use);
+  const bool mapped = formula.way == "latency" || formula.way == "mapped";
+  return gpu_way(use) + (mapped ? ", host memory" : formula.way == "duplex" ? ", pieces" : ", copies");
+}
+
 }  // namespace fulcrum::model

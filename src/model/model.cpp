@@ -216,9 +216,9 @@ Prediction Model::gpu(const Call& call, const GpuUse& wanted) const {
     const bool resident =
         use.regime == Regime::resident &&
         (state.kernel.has_own(key_of(call, "resident")) || !state.total.has_own(key_of(call, gpu_way(use))));
-    const auto residual =
-        resident ? std::nullopt
-                 : state.total.at(key_of(call, gpu_way(use)), features_of(call), formula.parts());
+    Families::Key key = key_of(call, chosen_way(use, formula));
+    if (!state.total.has_own(key)) key = key_of(call, gpu_way(use));
+    const auto residual = resident ? std::nullopt : state.total.at(key, features_of(call), formula.parts());
     if (residual) {
       correct(formula, std::exp(residual->value), residual->source);
       doubt = *residual;

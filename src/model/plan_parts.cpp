@@ -138,8 +138,10 @@ std::string verdict_text(const Plan& plan) {
         "Offload {} to {}: {:.2f}x end to end ({:.2f}x to {:.2f}x), against {:.2f}x on the best CPU.",
         join(now), plan.gpu, gain.with_gpu.value, gain.with_gpu.low, gain.with_gpu.high, gain.with_cpu.value);
   } else if (!fix.empty()) {
-    text = fmt::format("First fix {} on the CPU: {:.2f}x end to end without a GPU.", join(fix),
-                       plan.best_set.end_to_end_cpu.value);
+    // The best set knows ops alone.
+    const double gain = std::max(plan.best_set.end_to_end_cpu.value,
+                                 gain_of(plan, PlanVerdict::fix_on_cpu_first).with_cpu.value);
+    text = fmt::format("First fix {} on the CPU: {:.2f}x end to end without a GPU.", join(fix), gain);
   } else if (!next.empty()) {
     text = fmt::format("Nothing to offload now; next would be {}.", join(next));
   } else if (!measure.empty()) {

@@ -95,6 +95,13 @@ double narrow_rate(const UnknownCode& code, const GpuCeilings& gpu, double peak_
   return roof(std::min(peak_flops, flops), std::min(peak_bytes, bytes), code);
 }
 
+/// Calls of scalar functions keep their loop scalar, and what those do is bound by arithmetic whatever the bytes say: with
+/// their vector versions they gain what those were measured to gain, on every core, and the rest what its roofs allow.
+double with_vector_math(const UnknownCode& code, double cores_gain, double rest_seconds) {
+  const double math = code.seconds * code.math_share / (std::max(1.0, code.math_gain) * cores_gain);
+  return math + (1 - code.math_share) * rest_seconds;
+}
+
 double latency(const GpuCeilings& gpu, const char* name) {
   const auto found = gpu.latencies.find(name);
   return found == gpu.latencies.end() ? 0 : found->second.value;
@@ -141,6 +148,12 @@ Bounds bounds_of(const UnknownCode& code, const Machine& host, const GpuCeilings
   out.cpu = bound(code, now_rate,
                   roof(best_of(host.cpu.flops_all_threads), std::max(one, all) * pattern, code), "cpu");
   out.cpu.way = fmt::format("{} threads, SIMD: a bound", host.cpu.threads);
+  if (code.math_share > 0 && out.cpu.valid()) {
+    const double cores = std::max(1.0, static_cast<double>(host.cpu.threads) / threads);
+    const double rest = std::min(out.cpu.seconds, code.seconds);
+    out.cpu.seconds = std::min(out.cpu.seconds, with_vector_math(code, cores, rest));
+    out.cpu.way = fmt::format("{} threads, SIMD, vector functions: a bound", host.cpu.threads);
+  }
   // What runs at its roof already cannot gain by it.
   if (out.cpu.valid()) {
     out.cpu.seconds = std::min(out.cpu.seconds, code.seconds);
@@ -173,7 +186,8 @@ Bounds bounds_of(const UnknownCode& code, const Machine& host, const GpuCeilings
   out.gpu.regime = Regime::roundtrip;
   out.gpu.seconds += link;
   out.gpu.low += travel(*gpu, "pinned", least, code.written_share);
-  out.gpu.high += link;
+  // What comes back may land in memory that nobody has touched yet.
+  out.gpu.high += link + code.touched_bytes * code.written_share * code.fresh_seconds_per_byte;
   if (out.narrow_seconds > 0) out.narrow_seconds += link;
   out.gpu.terms = {
       {"kernel", out.gpu.seconds - link - launches, "ratio of roofs", true},

@@ -12,6 +12,9 @@ namespace {
 
 std::string percent(double share) { return fmt::format("{:.{}f} %", 100 * share, share < 0.0995 ? 1 : 0); }
 
+// Another build is half a day: done first where it brings so much and a port would bring less than so much on top.
+constexpr double kWorthRebuilding = 1.5, kWorthPorting = 2;
+
 struct Decision {
   PlanVerdict verdict;
   std::string why;
@@ -32,6 +35,23 @@ std::optional<Decision> already_right(const PlanRow& row, const VerdictFacts& fa
                               percent(row.ceiling_fraction), row.bound)};
 }
 
+/// Whether all cores with vector functions should take much less than today, and the GPU not much less than that.
+bool vector_math_pays(const PlanRow& row, const VerdictFacts& facts) {
+  if (facts.scalar_math.empty() || !row.best_cpu.valid() || !row.best_gpu.valid()) return false;
+  const bool gains = row.now.seconds >= kWorthRebuilding * row.best_cpu.seconds;
+  return gains && row.best_cpu.seconds < kWorthPorting * row.best_gpu.seconds &&
+         row.best_cpu.seconds <= row.best_gpu.high;
+}
+
+Decision rebuild_first(const PlanRow& row, const VerdictFacts& facts) {
+  return {
+      PlanVerdict::fix_on_cpu_first,
+      fmt::format("{}: with vector functions all cores should take {}, the GPU with its transfers {} "
+                  "({} to {}; bounds)",
+                  facts.scalar_math, human_seconds(row.best_cpu.seconds), human_seconds(row.best_gpu.seconds),
+                  human_seconds(row.best_gpu.low), human_seconds(row.best_gpu.high))};
+}
+
 /// Unknown code stays when even its bounds say so: they are too kind to the GPU, never too strict.
 std::optional<Decision> keep_unknown(const PlanRow& row, const VerdictFacts& facts) {
   if (row.action != "offload" || !row.best_gpu.valid() || !row.now.valid()) return {};
@@ -41,6 +61,7 @@ std::optional<Decision> keep_unknown(const PlanRow& row, const VerdictFacts& fac
                                 human_seconds(row.best_gpu.low), human_seconds(row.now.seconds))};
   }
   if (!facts.parallel.empty() && row.best_cpu.valid() && !gpu_is_best(row)) {
+    if (vector_math_pays(row, facts)) return rebuild_first(row, facts);
     return Decision{PlanVerdict::keep_on_cpu,
                     fmt::format("all cores with SIMD should take {}, the GPU with its transfers {} (bounds)",
                                 human_seconds(row.best_cpu.seconds), human_seconds(row.best_gpu.seconds))};
@@ -138,6 +159,12 @@ std::string width_text(const PlanRow& row, const VerdictFacts& facts) {
       facts.iterations, human_seconds(facts.narrow_seconds));
 }
 
+std::string math_text(const PlanRow& row, const VerdictFacts& facts) {
+  if (facts.scalar_math.empty() || !row.best_cpu.valid()) return "";
+  return fmt::format("; {}: with vector functions all cores should take {}", facts.scalar_math,
+                     human_seconds(row.best_cpu.seconds));
+}
+
 /// By bounds alone: now, if a port that misses its roof by ten still beats what all cores with SIMD should take, and so
 /// does one with a thread for each iteration that was seen.
 Decision offload_unknown(const PlanRow& row, const VerdictFacts& facts) {
@@ -149,8 +176,9 @@ Decision offload_unknown(const PlanRow& row, const VerdictFacts& facts) {
             fmt::format("share {} is below {}; {}", percent(row.share.value), percent(kLeastShare), gain)};
   }
   const bool beats_cpu = !row.best_cpu.valid() || row.best_gpu.high < row.best_cpu.seconds;
+  if (vector_math_pays(row, facts)) return rebuild_first(row, facts);
   return {beats_cpu && wide_enough(row, facts) ? PlanVerdict::offload_now : PlanVerdict::offload_next,
-          gain + width_text(row, facts)};
+          gain + width_text(row, facts) + math_text(row, facts)};
 }
 
 Decision offload(const PlanRow& row, const VerdictFacts& facts) {

@@ -98,7 +98,7 @@ void reference(const Args& args, int slot, std::span<const std::int64_t> index, 
 
 std::int64_t bands(const Args& args) {
   const Conv2d conv = Pipeline(args).conv;
-  return conv.wo == 0 ? 0 : divide_up(conv.ho, kPipelinePieceRows);
+  return conv.wo == 0 ? 0 : pipeline_pieces(conv.ho);
 }
 
 std::int64_t pieces(const Args& args, int phase) {

@@ -12,6 +12,7 @@
 
 #include "ops/support/dense.h"
 #include "ops/support/elementwise.h"
+#include "ops/support/lstm.h"
 
 namespace fulcrum::ops {
 namespace {
@@ -229,34 +230,17 @@ void reference(const Args& args, int slot, std::span<const std::int64_t> index, 
   }
 }
 
-/// The bound for any input says little about the drawn ones, whose weights are scaled as in a network.
 std::string check_all(const Args&, std::span<const Checked> checked) {
-  double worst = 0;
-  double squares = 0;
-  for (const Checked& one : checked) {
-    const double error = std::abs(one.got - one.truth.value);
-    worst = std::max(worst, error);
-    squares += error * error;
-  }
-  const double rms = std::sqrt(squares / static_cast<double>(checked.size()));
-  if (worst <= kLargestError && rms <= kRmsError) return {};
-  return fmt::format("the errors reach {:.3g} (rms {:.3g}), more than {} ({})", worst, rms, kLargestError,
-                     kRmsError);
+  return check_network(checked, kLargestError, kRmsError);
 }
 
-/// Weights and bias as a network starts: within 1/sqrt(H).
 void make_inputs(const Args& args, std::uint64_t) {
-  const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(args.dim[kHidden])));
   for (const int slot : {kInputWeights, kHiddenWeights, kBias}) {
-    auto* values = static_cast<float*>(args.ptr[slot]);
-    const std::int64_t n = extent(args, slot);
-    for (std::int64_t i = 0; i < n; ++i) values[i] *= scale;
+    scale_weights(static_cast<float*>(args.ptr[slot]), extent(args, slot), args.dim[kHidden]);
   }
 }
 
-std::int64_t pieces(const Args& args, int) {
-  return divide_up(args.dim[kHidden], kLstmUnits) * divide_up(args.dim[kBatch], kLstmRows);
-}
+std::int64_t pieces(const Args& args, int) { return lstm_pieces(args.dim[kHidden], args.dim[kBatch]); }
 
 /// A step is a phase; without steps one phase hands the state on.
 int phases(const Args& args) { return static_cast<int>(std::max<std::int64_t>(1, args.dim[kSteps])); }

@@ -3,7 +3,8 @@
 //
 // pixel_entropy: Shannon entropy, in bits, of the 256-bin histogram of the W x W neighbourhood of each pixel, cut at
 // the border. Defined by integers (see entropy_table()), so the order of counting does not matter and every backend
-// gives the same bits.
+// gives the same bits. Pixels of type u8 are their own bins: range, lo and hi say nothing about them, none is clamped.
+// What stands here reads f32, where a u8 pixel k is k / 255 in the range 0 to 1.
 #include <fulcrum/ops/pixel_entropy.h>
 
 #include <fmt/format.h>
@@ -166,9 +167,11 @@ void combine_entropy_parts(EntropyPart* parts, std::int64_t pieces, int phase, s
 Op pixel_entropy() {
   return Op{
       .name = "pixel_entropy",
-      .summary = "out[y,x] = entropy in bits of the 256-bin histogram of the W x W pixels around (y,x)",
+      .summary =
+          "out[y,x] = entropy in bits of the 256-bin histogram of the W x W pixels around (y,x); "
+          "u8 pixels are their own bins",
       .category = "stencil",
-      .slots = {in("x", uniform(0, 1)), out("out"), out("clamped", DType::i64), dim("h"), dim("w"),
+      .slots = {typed(in("x", uniform(0, 1))), out("out"), out("clamped", DType::i64), dim("h"), dim("w"),
                 integer("W", 9), choice("w_rule", {"given", "auto"}), choice("range", {"fixed", "auto"}),
                 real("lo", 0), real("hi", 1), choice("data", {"noise", "smooth"})},
       .extent = extent,
@@ -179,6 +182,7 @@ Op pixel_entropy() {
           [](const Args& args) {
             return clamped_remark(*args.out<std::int64_t>(kClamped), extent(args, kOut));
           },
+      .dtypes = {DType::f32, DType::u8},
       .prepare = [](const Args&) -> Result<std::shared_ptr<const void>> {
         return std::shared_ptr<const void>(std::shared_ptr<void>(), entropy_table());
       },

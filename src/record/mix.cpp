@@ -22,6 +22,10 @@ constexpr std::uint64_t kMostCodeBytes = 64 << 10;
 constexpr double kEvidenceShare = 0.02;    // of a function's samples
 constexpr double kTogetherSeconds = 0.05;  // threads seen in one such window are inside at once
 
+bool is_math_library(std::string_view name) {
+  return name.starts_with("libm.so") || name.starts_with("libm-") || name.starts_with("libmvec");
+}
+
 struct LeafCode {
   bool known = false;
   double flops = 0, load_bytes = 0, store_bytes = 0;  // per instruction
@@ -59,6 +63,11 @@ class CodeReader {
             .load_bytes = loop.load_bytes / count,
             .store_bytes = loop.store_bytes / count};
     for (const auto& [bits, flops] : loop.flops_by_bits) leaf.flops_by_bits[bits] = flops / count;
+    // Tables of a math library stay in the nearest cache; its functions are arithmetic.
+    if (is_math_library(modules_[location.module].name)) {
+      leaf.load_bytes = leaf.store_bytes = 0;
+      return leaf;
+    }
     leaf.access = loop.access;
     leaf.loads = loop.loop ? loop.loads : 0;
     leaf.bytes = leaf.load_bytes + leaf.store_bytes;

@@ -91,8 +91,8 @@ SymbolIndex SymbolIndex::read(int descriptor) {
   result.table_entries_ = symbols.size();
   for (const Elf64_Sym& symbol : symbols) {
     if (!is_code(symbol) || symbol.st_name >= names.sh_size) continue;
-    result.symbols_.push_back(
-        {symbol.st_value, symbol.st_size, names.sh_offset + symbol.st_name, rank_of(symbol)});
+    result.symbols_.push_back({symbol.st_value, symbol.st_size, names.sh_offset + symbol.st_name,
+                               rank_of(symbol), ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC});
   }
   std::stable_sort(result.symbols_.begin(), result.symbols_.end(), [](const Symbol& a, const Symbol& b) {
     return std::tie(a.begin, a.rank) < std::tie(b.begin, b.rank);
@@ -111,6 +111,13 @@ std::optional<SymbolIndex::Symbol> SymbolIndex::find(std::uint64_t address) cons
     if (at->size == 0 && i == 0) sizeless = *at;
   }
   return sizeless;
+}
+
+std::vector<SymbolIndex::Symbol> SymbolIndex::choosers() const {
+  std::vector<Symbol> found;
+  std::copy_if(symbols_.begin(), symbols_.end(), std::back_inserter(found),
+               [](const Symbol& symbol) { return symbol.chooser; });
+  return found;
 }
 
 std::string SymbolIndex::name(const Symbol& symbol) const {

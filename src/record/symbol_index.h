@@ -18,6 +18,7 @@ class SymbolIndex {
     std::uint64_t begin = 0, size = 0;  // size 0: the table does not say
     std::uint64_t name_at = 0;          // where in the file its name begins
     std::uint8_t rank = 0;              // of several at one address the highest counts
+    bool chooser = false;               // its code only picks the function that is then called by its name
   };
 
   SymbolIndex() = default;
@@ -29,6 +30,8 @@ class SymbolIndex {
   /// The function around an address of the file.
   std::optional<Symbol> find(std::uint64_t address) const;
   std::string name(const Symbol&) const;
+  /// Symbols whose code picks another function when the library is loaded.
+  std::vector<Symbol> choosers() const;
   /// Entries of the table that was read, whatever they stand for.
   std::size_t table_entries() const { return table_entries_; }
 

@@ -90,6 +90,7 @@ Symbols::File& Symbols::file_of(std::uint32_t number) {
   file.starts = FunctionStarts::read(descriptor);
   file.index = SymbolIndex::read(descriptor);
   file.indexed = true;
+  if (!vdso) file.chosen = chosen_functions(module, file.index);
   const Libdw* dw = libdw();
   if (dw) file.dwfl = dw->dwfl_begin(local_callbacks());
   if (!file.dwfl) {
@@ -123,7 +124,9 @@ std::optional<Symbols::Named> Symbols::symbol_at(const File& file, std::uint64_t
 }
 
 std::string Symbols::nameless(const File& file, const Module& module, std::uint64_t address) const {
-  return fmt::format("[{}+0x{:x}]", module.name, file.starts.find(address).value_or(address));
+  const std::uint64_t begin = file.starts.find(address).value_or(address);
+  const auto chosen = file.chosen.find(begin);
+  return chosen != file.chosen.end() ? chosen->second : fmt::format("[{}+0x{:x}]", module.name, begin);
 }
 
 /// Replaces the one frame by the chain of inlined calls at `address`, where debug information tells of any.

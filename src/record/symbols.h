@@ -9,6 +9,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "record/chosen.h"
 #include "record/function_starts.h"
 #include "record/jit_map.h"
 #include "record/libdw.h"
@@ -39,7 +40,8 @@ class Symbols {
     DwflModule* module = nullptr;
     FunctionStarts starts;
     SymbolIndex index;
-    bool indexed = false;  // the index knows all that libdw knows
+    std::map<std::uint64_t, std::string> chosen;  // see chosen.h
+    bool indexed = false;                         // the index knows all that libdw knows
   };
   struct Named {
     std::string name;  // as in the table

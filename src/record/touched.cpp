@@ -7,11 +7,14 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fulcrum/core.h>
+#include <fulcrum/record.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 
 namespace fulcrum::record {
@@ -20,7 +23,7 @@ namespace {
 // Programs start up first; data that is swept once a second must be seen as well; and processes so large that a walk over
 // their pages would show in the program's time are left alone.
 constexpr double kClearSeconds = 0.25;
-constexpr std::array kReadAfterSeconds{0.1, 0.4, 1.6, 6.4, 25.6};
+constexpr std::array kReadAfterSeconds{0.1, 0.4, 1.6, 3.2, 6.4, 12.8, 25.6};
 constexpr double kMostBytes = 4e9;
 
 }  // namespace
@@ -40,8 +43,29 @@ std::optional<double> rollup_bytes(std::string_view text, std::string_view name)
   return std::nullopt;
 }
 
+double seconds_per_fresh_byte() {
+  constexpr std::size_t kBytes = std::size_t{8} << 20;
+  constexpr int kTimes = 3;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  double least = 0;
+  for (int i = 0; i < kTimes; ++i) {
+    void* const memory = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return 0;
+    const auto touch = [&] {
+      const auto began = std::chrono::steady_clock::now();
+      for (std::size_t at = 0; at < kBytes; at += page) static_cast<volatile char*>(memory)[at] = 1;
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    };
+    const double first = touch(), again = touch();
+    ::munmap(memory, kBytes);
+    const double seconds = std::max(0.0, first - again) / kBytes;
+    least = i == 0 ? seconds : std::min(least, seconds);
+  }
+  return least;
+}
+
 void TouchedBytes::tick(double seconds) {
-  if (given_up_ || reads_ >= kReadAfterSeconds.size()) return;
+  if (given_up_) return;
   const auto statm = read_file(fmt::format("/proc/{}/statm", pid_));
   unsigned long total = 0, resident = 0;
   if (!statm.ok() || std::sscanf(statm->c_str(), "%lu %lu", &total, &resident) != 2) {
@@ -57,13 +81,17 @@ void TouchedBytes::tick(double seconds) {
     if (descriptor >= 0) ::close(descriptor);
     given_up_ = !cleared;
     cleared_ = seconds;
+    resident_then_ = bytes;
     return;
   }
-  if (seconds - cleared_ < kReadAfterSeconds[reads_]) return;
+  grown_ = std::max(grown_, bytes - resident_then_);
+  if (reads_ >= kReadAfterSeconds.size() || seconds - cleared_ < kReadAfterSeconds[reads_]) return;
   ++reads_;
   const auto rollup = read_file(fmt::format("/proc/{}/smaps_rollup", pid_));
   if (!rollup.ok()) return;
   referenced_ = std::max(referenced_, rollup_bytes(*rollup, "Referenced").value_or(0));
+  resident_then_ = bytes;
+  grown_ = 0;
   seen_for_ = seconds - cleared_;
 }
 

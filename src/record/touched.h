@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How much memory a process touches: once it has started up, the reference bits of its pages are cleared; how many are set
-// again is read a few times, ever more rarely, because a walk over the pages takes time in proportion to them. What ends
-// before that has touched what was resident.
+// again is read a few times, ever more rarely, because a walk over the pages takes time in proportion to them. Pages that
+// came after the last reading were touched as well. What ends before all that has touched what was resident.
 #pragma once
 
 #include <sys/types.h>
@@ -21,7 +21,7 @@ class TouchedBytes {
   void tick(double seconds);
   /// Since the bits were cleared, or of a process that did not live for long after that what was resident at most; 0: it
   /// was never seen.
-  double bytes() const { return seen_for_ >= kEnoughSeconds ? referenced_ : resident_; }
+  double bytes() const { return seen_for_ >= kEnoughSeconds ? referenced_ + grown_ : resident_; }
 
  private:
   pid_t pid_;
@@ -32,6 +32,7 @@ class TouchedBytes {
   double cleared_ = -1;  // when
   double seen_for_ = 0;  // from then to the last reading
   double referenced_ = 0, resident_ = 0;
+  double resident_then_ = 0, grown_ = 0;  // at the last reading; since then
 };
 
 /// A value of smaps_rollup in bytes: "Referenced", "Rss".

@@ -8,60 +8,12 @@
 
 #include <cstring>
 
+#include "support/on_device.h"
+
 namespace fulcrum::backends {
 namespace {
 
-class CudaCell : public ::testing::Test {
- protected:
-  void SetUp() override {
-    const auto found = find("cuda");
-    if (!found.ok()) GTEST_SKIP() << "SKIPPED: no GPU backend: " << found.error().message;
-    backend_ = *found;
-    if (!backend_->available()) GTEST_SKIP() << "SKIPPED: no GPU: " << backend_->why_not();
-  }
-  void TearDown() override { release(); }
-
-  std::vector<const fulcrum_kernel*> kernels_of(std::string_view op, const fulcrum_args& args) const {
-    std::vector<const fulcrum_kernel*> result;
-    for (const fulcrum_kernel& kernel : backend_->kernels()) {
-      if (kernel.op == op && (!kernel.supports || kernel.supports(&args))) result.push_back(&kernel);
-    }
-    return result;
-  }
-
-  /// A copy of `data` on the device, `shift` elements past an aligned address.
-  float* place(std::span<const float> data, std::int64_t shift) {
-    void* memory = nullptr;
-    const fulcrum_backend& table = backend_->table();
-    EXPECT_EQ(table.allocate(FULCRUM_MEMORY_DEVICE, data.size_bytes() + 64, &memory).code, FULCRUM_OK);
-    placed_.push_back(memory);
-    float* to = static_cast<float*>(memory) + shift;
-    EXPECT_EQ(table.copy(to, data.data(), data.size_bytes(), nullptr).code, FULCRUM_OK);
-    EXPECT_EQ(table.stream_wait(nullptr).code, FULCRUM_OK);
-    return to;
-  }
-  std::vector<float> fetch(const void* from, std::int64_t n) {
-    std::vector<float> result(static_cast<std::size_t>(n));
-    EXPECT_EQ(backend_->table().copy(result.data(), from, 4 * result.size(), nullptr).code, FULCRUM_OK);
-    EXPECT_EQ(backend_->table().stream_wait(nullptr).code, FULCRUM_OK);
-    return result;
-  }
-  void run(const fulcrum_kernel& kernel, fulcrum_args args) {
-    if (kernel.plan) {
-      ASSERT_EQ(kernel.plan(&kernel, &args, &args.plan).code, FULCRUM_OK) << kernel.variant;
-    }
-    EXPECT_EQ(kernel.run(&args, nullptr, 2).code, FULCRUM_OK) << kernel.variant;
-    EXPECT_EQ(backend_->table().stream_wait(nullptr).code, FULCRUM_OK) << kernel.variant;
-    if (kernel.drop) kernel.drop(args.plan);
-  }
-  void release() {
-    for (void* memory : placed_) backend_->table().release(FULCRUM_MEMORY_DEVICE, memory);
-    placed_.clear();
-  }
-
-  const Backend* backend_ = nullptr;
-  std::vector<void*> placed_;
-};
+class CudaCell : public OnDevice {};
 
 std::vector<float> values(std::int64_t n, int tensor, float scale) {
   std::vector<float> result(static_cast<std::size_t>(n));
@@ -119,7 +71,7 @@ TEST_F(CudaNetworks, ACellHasTheSameBitsInEveryVariantBatchAndAlignment) {
           const std::int64_t state = batch * n.hidden;
           auto& expected = std::string_view(kernel->variant) == "tensor" ? tensor : chains;
           for (int output = 0; output < 2; ++output) {
-            const std::vector<float> got = fetch(args.ptr[6 + output], state);
+            const std::vector<float> got = fetch(args.out<float>(6 + output), state);
             if (expected[output].empty()) expected[output] = got;
             EXPECT_TRUE(same(got, std::span(expected[output]).first(got.size())))
                 << kernel->variant << " " << n.text() << " first " << batch << " shift " << shift;
@@ -142,7 +94,8 @@ TEST_F(CudaNetworks, ASequenceHasTheBitsOfItsCells) {
       std::vector<std::vector<float>> y, c;
       for (const fulcrum_kernel* kernel : kernels_of("lstm_sequence", args)) {
         run(*kernel, args);
-        y.push_back(fetch(args.ptr[6], n.steps * state)), c.push_back(fetch(args.ptr[7], state));
+        y.push_back(fetch(args.out<float>(6), n.steps * state)),
+            c.push_back(fetch(args.out<float>(7), state));
         EXPECT_TRUE(same(y.back(), y[0])) << kernel->variant << " " << n.text() << " shift " << shift;
         EXPECT_TRUE(same(c.back(), c[0])) << kernel->variant << " " << n.text() << " shift " << shift;
       }
@@ -158,7 +111,7 @@ TEST_F(CudaNetworks, ASequenceHasTheBitsOfItsCells) {
         step.ptr[1] = step.ptr[6], step.ptr[2] = step.ptr[7];
       }
       EXPECT_TRUE(same(fetch(spare[0], n.steps * state), y[0])) << n.text() << " cell by cell";
-      EXPECT_TRUE(same(fetch(step.ptr[7], state), c[0])) << n.text() << " cell by cell";
+      EXPECT_TRUE(same(fetch(step.out<float>(7), state), c[0])) << n.text() << " cell by cell";
       release();
     }
   }
@@ -184,7 +137,7 @@ TEST_F(CudaCell, ANeuronHasTheSameBitsWhereverItStands) {
         args.ptr[2] = place(tail(state, 1), shift), args.ptr[3] = place(tail(state, 1), shift);
         args.dim[0] = kNeurons - first, args.dim[1] = n.dendrites, args.dim[2] = n.synapses;
         run(*kernels_of("dendritic_integration", args).at(0), args);
-        const std::vector<float> got = fetch(args.ptr[3], kNeurons - first);
+        const std::vector<float> got = fetch(args.out<float>(3), kNeurons - first);
         if (expected.empty()) expected = got;
         EXPECT_TRUE(same(got, tail(expected, 1)))
             << "D=" << n.dendrites << ",S=" << n.synapses << " from " << first << " shift " << shift;

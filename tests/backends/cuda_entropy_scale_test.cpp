@@ -44,7 +44,96 @@ TEST_P(EntropyScale, StepsOfTheTableNeverFall) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Windows, EntropyScale, testing::Values(3, 8, 9));
+/// A window that slides over random bins: what the steps of pairs add up to is the sum over its bins, in units of the
+/// scale and, by its lowest bits and the sum in units together, in the table's own.
+TEST_P(EntropyScale, StepsOfPairsAddUpToTheSumsOfTheirWindows) {
+  const int window = GetParam(), pixels = window * window;
+  const std::int64_t* table = ops::entropy_table();
+  const PairScale scale = pair_scale(table, pixels);
+  const auto steps = pair_steps(table, window, scale.units), lows = pair_lows(table, window);
+  ASSERT_GE(steps.size(), static_cast<std::size_t>(pair_entries(most_pixels(window))));
+  ASSERT_EQ(lows.size(), 2 * steps.size());
+  std::mt19937 random(11);
+  for (const unsigned bins : {1U, 3U, 40U, 256U}) {
+    std::vector<int> first(256, 0), second(256, 0);
+    std::uint32_t sums = 0, lows_of[2] = {};
+    // A pixel of the first window (1), of the second (2) or of both (3).
+    const auto count = [&](unsigned bin, bool enters, unsigned windows) {
+      const std::uint32_t sign = enters ? 1U : ~0U;
+      const int step = enters ? 1 : -1;
+      if (!enters) first[bin] += windows & 1U ? step : 0, second[bin] += windows & 2U ? step : 0;
+      ASSERT_LE(std::abs(first[bin] - second[bin]), kPairApart);
+      const auto at = static_cast<std::size_t>(first[bin] + kPairFactor * second[bin]);
+      sums += sign * (steps[at] & ((windows & 1U ? 0xFFFFU : 0U) | (windows & 2U ? 0xFFFF0000U : 0U)));
+      if (windows & 1U) lows_of[0] += sign * lows[2 * at];
+      if (windows & 2U) lows_of[1] += sign * lows[2 * at + 1];
+      if (enters) first[bin] += windows & 1U ? step : 0, second[bin] += windows & 2U ? step : 0;
+    };
+    const auto check = [&](const std::vector<int>& counts, std::uint32_t units, std::uint32_t low) {
+      double expected = 0;
+      std::int64_t exact = 0;
+      for (int c : counts) expected += in_units(table[c], scale.units), exact += table[c];
+      ASSERT_EQ(units, static_cast<std::uint32_t>(expected));
+      ASSERT_EQ(low, static_cast<std::uint32_t>(exact));
+      const auto high = static_cast<std::int64_t>(
+          std::rint(static_cast<float>(units) * static_cast<float>(1 / scale.units) -
+                    static_cast<float>(low) * 0x1p-32F));
+      ASSERT_EQ(high << 32 | low, exact);
+    };
+    std::vector<std::vector<unsigned>> rows;
+    for (int y = 0; y < 4 * window; ++y) {
+      rows.emplace_back(static_cast<std::size_t>(window + 1));
+      for (unsigned& bin : rows.back()) bin = random() % bins;
+      // The row enters before the one above all windows leaves: more counts than a window has pixels.
+      for (int pass = 0; pass < (y >= window ? 2 : 1); ++pass) {
+        const auto& row = rows[static_cast<std::size_t>(pass == 0 ? y : y - window)];
+        for (int u = 0; u <= window; ++u) {
+          count(row[static_cast<std::size_t>(u)], pass == 0, u == 0 ? 1 : u == window ? 2 : 3);
+        }
+      }
+      check(first, sums & 0xFFFFU, lows_of[0]);
+      check(second, sums >> 16, lows_of[1]);
+    }
+  }
+}
+
+/// Windows that are not in doubt have the label of their entropy, and few are in doubt.
+TEST_P(EntropyScale, JudgesAreRightWhereTheyDoNotDoubt) {
+  const int window = GetParam();
+  const std::int64_t* table = ops::entropy_table();
+  const PairScale scale = pair_scale(table, window * window);
+  const float thresholds[3] = {1.5F, 1.0F, 0.5F};
+  const auto judges = pair_judges(table, window, thresholds, scale);
+  std::mt19937 random(13);
+  int doubts = 0;
+  constexpr int kRounds = 20000;
+  for (int round = 0; round < kRounds; ++round) {
+    const int pixels = 1 + static_cast<int>(random() % static_cast<unsigned>(window * window));
+    double units = 0;
+    std::int64_t sum = 0;
+    for (int left = pixels; left > 0;) {
+      const int most = round % 2 == 0 ? left : (left + 1) / 2;
+      const int count = 1 + static_cast<int>(random() % static_cast<unsigned>(most));
+      units += in_units(table[count], scale.units), sum += table[count];
+      left -= count;
+    }
+    const auto entropy = static_cast<float>(static_cast<double>(table[pixels] - sum) / (pixels * 0x1p32));
+    const unsigned expected = entropy > thresholds[0]   ? 0x10U
+                              : entropy > thresholds[1] ? 0x100U
+                              : entropy > thresholds[2] ? 0x1000U
+                                                        : 0x1U;
+    const PairJudge& judge = judges[static_cast<std::size_t>(pixels)];
+    ASSERT_EQ(judge.pixels, pixels);
+    if (judge.doubts(static_cast<int>(units))) {
+      ++doubts;
+    } else {
+      ASSERT_EQ(judge.bit(static_cast<int>(units)), expected) << "entropy " << entropy << " of " << pixels;
+    }
+  }
+  EXPECT_LT(doubts, kRounds / 10);
+}
+
+INSTANTIATE_TEST_SUITE_P(Windows, EntropyScale, testing::Values(3, 5, 7, 8, 9));
 
 }  // namespace
 }  // namespace fulcrum::backends::cuda::entropy

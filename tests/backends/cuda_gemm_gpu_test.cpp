@@ -63,7 +63,7 @@ TEST_P(CudaGemm, OwnTilesAreRightAtTheirEdges) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, CudaGemm,
-                         ::testing::Values("own_tf32", "own_f16", "own_bf16", "group_tf32"),
+                         ::testing::Values("own_tf32", "own_f16", "own_bf16", "group_tf32", "group_fp32"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

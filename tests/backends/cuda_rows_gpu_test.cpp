@@ -11,64 +11,16 @@
 #include <cmath>
 #include <limits>
 
+#include "support/on_device.h"
+
 namespace fulcrum::backends {
 namespace {
 
-class CudaRows : public ::testing::Test {
+class CudaRows : public OnDevice {
  protected:
-  void SetUp() override {
-    const auto found = find("cuda");
-    if (!found.ok()) GTEST_SKIP() << "SKIPPED: no GPU backend: " << found.error().message;
-    backend_ = *found;
-    if (!backend_->available()) GTEST_SKIP() << "SKIPPED: no GPU: " << backend_->why_not();
-  }
-
-  std::vector<const fulcrum_kernel*> kernels_of(std::string_view op, const fulcrum_args& args) const {
-    std::vector<const fulcrum_kernel*> result;
-    for (const fulcrum_kernel& kernel : backend_->kernels()) {
-      if (kernel.op == op && (!kernel.supports || kernel.supports(&args))) result.push_back(&kernel);
-    }
-    return result;
-  }
-
-  /// A copy of `data` on the device, `shift` elements past an aligned address.
-  float* place(std::span<const float> data, std::int64_t shift) {
-    void* memory = nullptr;
-    const fulcrum_backend& table = backend_->table();
-    EXPECT_EQ(table.allocate(FULCRUM_MEMORY_DEVICE, data.size_bytes() + 16, &memory).code, FULCRUM_OK);
-    placed_.push_back(memory);
-    float* to = static_cast<float*>(memory) + shift;
-    EXPECT_EQ(table.copy(to, data.data(), data.size_bytes(), nullptr).code, FULCRUM_OK);
-    EXPECT_EQ(table.stream_wait(nullptr).code, FULCRUM_OK);
-    return to;
-  }
   float* place_empty(std::int64_t n, std::int64_t shift) {
     return place(std::vector<float>(static_cast<std::size_t>(n), -77.0F), shift);
   }
-  std::vector<float> fetch(const float* from, std::int64_t n) {
-    std::vector<float> result(static_cast<std::size_t>(n));
-    EXPECT_EQ(backend_->table().copy(result.data(), from, 4 * result.size(), nullptr).code, FULCRUM_OK);
-    EXPECT_EQ(backend_->table().stream_wait(nullptr).code, FULCRUM_OK);
-    return result;
-  }
-
-  void run(const fulcrum_kernel& kernel, fulcrum_args args) {
-    if (kernel.plan) {
-      ASSERT_EQ(kernel.plan(&kernel, &args, &args.plan).code, FULCRUM_OK) << kernel.variant;
-    }
-    EXPECT_EQ(kernel.run(&args, nullptr, 2).code, FULCRUM_OK) << kernel.variant;
-    EXPECT_EQ(backend_->table().stream_wait(nullptr).code, FULCRUM_OK) << kernel.variant;
-    if (kernel.drop) kernel.drop(args.plan);
-  }
-
-  void release() {
-    for (void* memory : placed_) backend_->table().release(FULCRUM_MEMORY_DEVICE, memory);
-    placed_.clear();
-  }
-  void TearDown() override { release(); }
-
-  const Backend* backend_ = nullptr;
-  std::vector<void*> placed_;
 };
 
 std::vector<float> values(std::int64_t n, int tensor) {

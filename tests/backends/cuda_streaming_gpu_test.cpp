@@ -11,69 +11,30 @@
 #include <string_view>
 #include <vector>
 
+#include "support/on_device.h"
+
 namespace fulcrum::backends {
 namespace {
 
 constexpr float kGuard = -77;
 constexpr std::int64_t kRoom = 8;  // elements before and behind an operand
 
-class CudaStreaming : public ::testing::Test {
+class CudaStreaming : public OnDevice {
  protected:
-  void SetUp() override {
-    const auto found = find("cuda");
-    if (!found.ok()) GTEST_SKIP() << "SKIPPED: no GPU backend: " << found.error().message;
-    backend_ = *found;
-    if (!backend_->available()) GTEST_SKIP() << "SKIPPED: no GPU: " << backend_->why_not();
-  }
-
-  /// The kernels of an op that take any call of these arguments.
-  std::vector<const fulcrum_kernel*> kernels_of(std::string_view op, const fulcrum_args& args) const {
-    std::vector<const fulcrum_kernel*> result;
-    for (const fulcrum_kernel& kernel : backend_->kernels()) {
-      if (kernel.op == op && (!kernel.supports || kernel.supports(&args))) result.push_back(&kernel);
-    }
-    return result;
-  }
-
   /// Device memory for `data`, `shift` elements past an aligned address, between guards.
   float* place(std::span<const float> data, std::int64_t shift) {
     std::vector<float> image(data.size() + 2 * kRoom + 4, kGuard);
     std::copy(data.begin(), data.end(), image.begin() + kRoom + shift);
-    void* memory = nullptr;
-    const fulcrum_backend& table = backend_->table();
-    EXPECT_EQ(table.allocate(FULCRUM_MEMORY_DEVICE, 4 * image.size(), &memory).code, FULCRUM_OK);
-    EXPECT_EQ(table.copy(memory, image.data(), 4 * image.size(), nullptr).code, FULCRUM_OK);
-    EXPECT_EQ(table.stream_wait(nullptr).code, FULCRUM_OK);
-    placed_.push_back(memory);
-    return static_cast<float*>(memory) + kRoom + shift;
+    return OnDevice::place(image, 0) + kRoom + shift;
   }
 
   /// n elements at `from` and kRoom guards on each side, which must be whole.
   std::vector<float> fetch(const float* from, std::int64_t n) {
-    std::vector<float> image(static_cast<std::size_t>(n + 2 * kRoom));
-    const fulcrum_backend& table = backend_->table();
-    EXPECT_EQ(table.copy(image.data(), from - kRoom, 4 * image.size(), nullptr).code, FULCRUM_OK);
-    EXPECT_EQ(table.stream_wait(nullptr).code, FULCRUM_OK);
+    const std::vector<float> image = OnDevice::fetch(from - kRoom, n + 2 * kRoom);
     EXPECT_EQ(std::count(image.begin(), image.begin() + kRoom, kGuard), kRoom);
     EXPECT_EQ(std::count(image.end() - kRoom, image.end(), kGuard), kRoom);
     return {image.begin() + kRoom, image.end() - kRoom};
   }
-
-  void run(const fulcrum_kernel& kernel, fulcrum_args args, std::int64_t count) {
-    if (kernel.plan) {
-      ASSERT_EQ(kernel.plan(&kernel, &args, &args.plan).code, FULCRUM_OK);
-    }
-    EXPECT_EQ(kernel.run(&args, nullptr, count).code, FULCRUM_OK) << kernel.variant;
-    EXPECT_EQ(backend_->table().stream_wait(nullptr).code, FULCRUM_OK) << kernel.variant;
-    if (kernel.drop) kernel.drop(args.plan);
-  }
-
-  void TearDown() override {
-    for (void* memory : placed_) backend_->table().release(FULCRUM_MEMORY_DEVICE, memory);
-  }
-
-  const Backend* backend_ = nullptr;
-  std::vector<void*> placed_;
 };
 
 std::vector<float> streamed_values(std::int64_t n, int tensor) {
@@ -99,8 +60,7 @@ TEST_F(CudaStreaming, SumsAreRightAtEveryAlignmentOfThreeOperands) {
         run(*kernel, args, 1);
         ASSERT_EQ(fetch(out, n), expected) << kernel->variant << " n=" << n << " shifts=" << shifts;
       }
-      for (void* memory : placed_) backend_->table().release(FULCRUM_MEMORY_DEVICE, memory);
-      placed_.clear();
+      release();
     }
   }
 }
@@ -130,8 +90,7 @@ TEST_F(CudaStreaming, LongArraysHaveTheSameBitsInEveryVariantAndTouchNothingElse
             << op << ' ' << kernel->variant << " shift=" << shift;
       }
       EXPECT_NE(expected, none) << op;
-      for (void* memory : placed_) backend_->table().release(FULCRUM_MEMORY_DEVICE, memory);
-      placed_.clear();
+      release();
     }
   }
 }

@@ -11,6 +11,8 @@
 #include <functional>
 #include <limits>
 
+#include "support/on_device.h"
+
 namespace fulcrum::backends {
 namespace {
 
@@ -23,43 +25,15 @@ struct Results {
   std::vector<float> scores;
 };
 
-class CudaTopk : public ::testing::Test {
+class CudaTopk : public OnDevice {
  protected:
   void SetUp() override {
-    const auto found = find("cuda");
-    if (!found.ok()) GTEST_SKIP() << "SKIPPED: no GPU backend: " << found.error().message;
-    backend_ = *found;
-    if (!backend_->available()) GTEST_SKIP() << "SKIPPED: no GPU: " << backend_->why_not();
+    OnDevice::SetUp();
+    if (IsSkipped()) return;
     for (const fulcrum_kernel& kernel : backend_->kernels()) {
       if (std::string_view(kernel.op) == "cosine_topk") kernels_.push_back(&kernel);
     }
     ASSERT_FALSE(kernels_.empty());
-  }
-  void TearDown() override { release(); }
-
-  void release() {
-    for (void* memory : placed_) backend_->table().release(FULCRUM_MEMORY_DEVICE, memory);
-    placed_.clear();
-  }
-
-  /// A copy on the device, `shift` elements past an aligned address.
-  template <class T>
-  T* place(const std::vector<T>& data, std::int64_t shift) {
-    void* memory = nullptr;
-    const fulcrum_backend& table = backend_->table();
-    EXPECT_EQ(table.allocate(FULCRUM_MEMORY_DEVICE, data.size() * sizeof(T) + 16, &memory).code, FULCRUM_OK);
-    placed_.push_back(memory);
-    T* to = static_cast<T*>(memory) + shift;
-    EXPECT_EQ(table.copy(to, data.data(), data.size() * sizeof(T), nullptr).code, FULCRUM_OK);
-    EXPECT_EQ(table.stream_wait(nullptr).code, FULCRUM_OK);
-    return to;
-  }
-  template <class T>
-  std::vector<T> fetch(const T* from, std::int64_t n) {
-    std::vector<T> result(static_cast<std::size_t>(n));
-    EXPECT_EQ(backend_->table().copy(result.data(), from, n * sizeof(T), nullptr).code, FULCRUM_OK);
-    EXPECT_EQ(backend_->table().stream_wait(nullptr).code, FULCRUM_OK);
-    return result;
   }
 
   fulcrum_args args_of(const Search& c, const std::vector<float>& q, const std::vector<float>& t,
@@ -74,10 +48,7 @@ class CudaTopk : public ::testing::Test {
   }
 
   Results run(const fulcrum_kernel& kernel, fulcrum_args args) {
-    EXPECT_EQ(kernel.plan(&kernel, &args, &args.plan).code, FULCRUM_OK) << kernel.variant;
-    EXPECT_EQ(kernel.run(&args, nullptr, 2).code, FULCRUM_OK) << kernel.variant;
-    EXPECT_EQ(backend_->table().stream_wait(nullptr).code, FULCRUM_OK) << kernel.variant;
-    kernel.drop(args.plan);
+    OnDevice::run(kernel, args);
     return fetch_results(args);
   }
   Results fetch_results(const fulcrum_args& args) {
@@ -97,9 +68,7 @@ class CudaTopk : public ::testing::Test {
     return (*ops::find("cosine_topk"))->verify(args, oracle);
   }
 
-  const Backend* backend_ = nullptr;
   std::vector<const fulcrum_kernel*> kernels_;
-  std::vector<void*> placed_;
 };
 
 std::vector<float> topk_values(std::int64_t n, int tensor) {

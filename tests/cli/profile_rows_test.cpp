@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/profile/math.h"
 #include "cli/profile/profile.h"
 #include "cli/profile/subject.h"
 #include "support/profiles.h"
@@ -230,6 +231,53 @@ TEST(ProfileRows, CountTheThreadsThatComputeBesideTheMainOne) {
   ASSERT_NE(find(rows, "kernel._omp_fn.0"), nullptr);
   EXPECT_NEAR(find(rows, "kernel._omp_fn.0")->threads, 4, 0.1);
   EXPECT_EQ(find(rows, "beside"), nullptr) << "no second of the program waits for it";
+}
+
+/// Frames of the math library, as a real profile has them.
+void in_libm(CpuProfile& profile, std::initializer_list<const char*> functions) {
+  for (Frame& frame : profile.frames) {
+    for (const char* name : functions) {
+      if (frame.function == name) frame.module = "libm.so.6";
+    }
+  }
+}
+
+TEST(ProfileRows, SayHowMuchOfThemIsScalarMathAndWhich) {
+  ProfileBuilder builder;
+  builder.on_cpu(0, "main;work;__pow_fma", 50, 0)
+      .on_cpu(0, "main;work;atan2f;[libm.so.6+0x1230]", 20, 1)
+      .on_cpu(0, "main;work;[libm.so.6+0x4560]", 10, 2)
+      .on_cpu(0, "main;work", 20, 3)
+      .on_cpu(0, "main;activate;tanhf", 100, 4);
+  CpuProfile profile = builder.take();
+  in_libm(profile, {"__pow_fma", "atan2f", "[libm.so.6+0x1230]", "[libm.so.6+0x4560]", "tanhf"});
+  const auto rows = rows_of(profile);
+  ASSERT_NE(find(rows, "work"), nullptr);
+  const auto& math = find(rows, "work")->math;
+  ASSERT_EQ(math.size(), 3u);
+  EXPECT_NEAR(math.at("pow"), 0.5, 1e-9);
+  EXPECT_NEAR(math.at("atan2f"), 0.2, 1e-9) << "the name it was called by";
+  EXPECT_NEAR(math.at("libm"), 0.1, 1e-9) << "a function without a name";
+  ASSERT_NE(find(rows, "activate"), nullptr) << "tanhf of one number is not the op";
+  EXPECT_EQ(find(rows, "activate")->op, "");
+}
+
+TEST(VectorMathOfARow, GainsByTheWidestVectorsOfTheCpu) {
+  CpuCeilings cpu;
+  cpu.flops_one_thread["scalar"] = {1e9, 1e9, 1e9};
+  EXPECT_EQ(vector_math_of({{"pow", 0.8}}, cpu).share, 0) << "no vectors: nothing to gain";
+  cpu.flops_one_thread["avx2"] = {8e9, 8e9, 8e9};
+  const VectorMath narrow = vector_math_of({{"pow", 0.6}, {"expf", 0.2}}, cpu);
+  EXPECT_NEAR(narrow.share, 0.8, 1e-9);
+  EXPECT_EQ(narrow.text, "80 % of it is scalar pow, expf");
+  cpu.flops_one_thread["avx3"] = {16e9, 16e9, 16e9};
+  const VectorMath wide = vector_math_of({{"pow", 0.6}, {"expf", 0.2}}, cpu);
+  EXPECT_GT(narrow.gain, 1.5);
+  EXPECT_GT(wide.gain, narrow.gain);
+  const double pow = vector_math_of({{"pow", 0.8}}, cpu).gain,
+               expf = vector_math_of({{"expf", 0.8}}, cpu).gain;
+  EXPECT_NEAR(wide.gain, 0.8 / (0.6 / pow + 0.2 / expf), 1e-9);
+  EXPECT_EQ(vector_math_of({{"pow", 0.05}}, cpu).text, "") << "too little to be said";
 }
 
 TEST(ProfileRows, OfThreadsThatWaitForEachOtherAreNoParallelCode) {

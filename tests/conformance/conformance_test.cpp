@@ -4,6 +4,7 @@
 // Every op on every backend, variant and instruction set of this machine, at every edge, with NaN and Inf among the
 // inputs, against the fp64 reference. A new op, kernel or instruction set is covered without a line here.
 #include <map>
+#include <set>
 
 #include "conformance/shapes.h"
 #include "support/instances.h"
@@ -34,6 +35,19 @@ const std::vector<Shape>& shapes(const ops::Op& op) {
   return result;
 }
 
+/// The same, in the type that a kernel takes.
+const std::vector<Shape>& shapes(const ops::Op& op, const backends::Kernel& kernel) {
+  static std::map<std::string, std::vector<Shape>> known;
+  if (op.dtypes.empty()) return shapes(op);
+  auto& result = known[fmt::format("{} {}", op.name, kernel.dtype())];
+  if (!result.empty()) return result;
+  result = shapes(op);
+  const auto dtype = backends::dtype_of(kernel);
+  FULCRUM_ASSERT(dtype.ok());
+  for (Shape& shape : result) shape.dtype = *dtype;
+  return result;
+}
+
 std::string where(const ops::Problem& problem, Special special) {
   return fmt::format("{} with {} special={}", problem.op().name, problem.shape().text(),
                      static_cast<int>(special));
@@ -44,6 +58,7 @@ class KernelTest : public ::testing::TestWithParam<backends::Kernel> {
  protected:
   const backends::Kernel& kernel() const { return GetParam(); }
   const ops::Op& op() const { return op_of(kernel().op()); }
+  const std::vector<Shape>& edges() const { return shapes(op(), kernel()); }
 
   template <class Body>
   void on_each_isa(const Body& body) {
@@ -57,7 +72,7 @@ class KernelTest : public ::testing::TestWithParam<backends::Kernel> {
   /// Runs and checks all shapes with all specials; stops at the first failure.
   void check_all_shapes(const ops::Problem::Options& base) {
     std::int64_t ran = 0;
-    for (const Shape& shape : shapes(op())) {
+    for (const Shape& shape : edges()) {
       for (const Special special : kSpecials) {
         ops::Problem::Options options = base;
         options.special = special;
@@ -74,7 +89,7 @@ class KernelTest : public ::testing::TestWithParam<backends::Kernel> {
 
   /// The bits of another kernel on the same problems.
   void expect_bits_of(const backends::Kernel& other) {
-    for (const Shape& shape : shapes(op())) {
+    for (const Shape& shape : edges()) {
       auto problem = ops::Problem::make(op(), shape);
       ASSERT_TRUE(problem.ok());
       if (!run(kernel(), *problem)) continue;
@@ -100,7 +115,7 @@ TEST_P(Conformance, MatchesTheReferenceAtEveryEdge) {
 
 TEST_P(Conformance, GivesTheSameBitsOnEveryRunAndInABatch) {
   on_each_isa([&] {
-    for (const Shape& shape : shapes(op())) {
+    for (const Shape& shape : edges()) {
       auto problem = ops::Problem::make(op(), shape);
       ASSERT_TRUE(problem.ok());
       if (!run(kernel(), *problem)) continue;
@@ -117,8 +132,8 @@ TEST_P(Conformance, AnErrorWritesNoByte) {
     const Args args = *ops::resolve(op(), shape);
     return op().extent(args, 0) > 8 && !(op().list_lengths && op().list_lengths(args) >= 0);
   };
-  const auto shape = std::find_if(shapes(op()).begin(), shapes(op()).end(), is_plain);
-  ASSERT_NE(shape, shapes(op()).end());
+  const auto shape = std::find_if(edges().begin(), edges().end(), is_plain);
+  ASSERT_NE(shape, edges().end());
   auto problem = ops::Problem::make(op(), *shape);
   ASSERT_TRUE(problem.ok());
   const auto untouched = output_bytes(*problem);
@@ -217,7 +232,7 @@ INSTANTIATE_TEST_SUITE_P(Splittable, Splitting,
 
 TEST_P(Splitting, DoesNotChangeBits) {
   on_each_isa([&] {
-    for (const Shape& shape : shapes(op())) {
+    for (const Shape& shape : edges()) {
       auto problem = ops::Problem::make(op(), shape, {.optional_inputs = true});
       ASSERT_TRUE(problem.ok());
       auto call = backends::Call::make(kernel(), problem->args());
@@ -263,9 +278,21 @@ INSTANTIATE_TEST_SUITE_P(Promised, SameBits,
                          name_of);
 
 TEST_P(SameBits, OnEveryBackendAsOnTheScalarOne) {
-  const auto plain = backends::kernel(kernel().op(), "scalar");
+  const auto plain = backends::kernels(kernel().op(), "scalar");
   if (!plain.ok()) GTEST_SKIP() << "the scalar backend has no such kernel";
-  on_each_isa([&] { expect_bits_of(*plain); });
+  const auto same_type = std::find_if(plain->begin(), plain->end(), [&](const backends::Kernel& other) {
+    return other.dtype() == kernel().dtype();
+  });
+  ASSERT_NE(same_type, plain->end()) << "no scalar kernel of this type";
+  on_each_isa([&] { expect_bits_of(*same_type); });
+}
+
+TEST(ConformanceCoverage, EightBitPixelsRunOnEveryHostBackend) {
+  std::set<std::string_view> backends;
+  for (const backends::Kernel& kernel : host_kernels("pixel_entropy")) {
+    if (kernel.dtype() == "u8") backends.insert(kernel.backend().name());
+  }
+  EXPECT_EQ(backends, (std::set<std::string_view>{"scalar", "simd", "threads"}));
 }
 
 TEST(ConformanceCoverage, EveryOpThatRunsSomewhereRunsOnTheScalarBackend) {

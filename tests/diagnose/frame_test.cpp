@@ -60,6 +60,23 @@ TEST(Severity, FixNeedsMeasuredEvidenceAndALowEndOfTwoPercent) {
   EXPECT_EQ(severity_of(facts, gain("a", 0, 0, Evidence::measured)), Severity::info);
 }
 
+TEST(Severity, WhatMayBeNothingAndIsATenthAtMostIsANote) {
+  const Handle scene = plain(TraceBuilder().launch("k()", 1056, 256, 1000).trace());
+  const Facts facts = scene->facts();
+  EXPECT_EQ(severity_of(facts, gain("a", 0, 0.09, Evidence::bounded)), Severity::info);
+  EXPECT_EQ(severity_of(facts, gain("a", 0.01, 0.09, Evidence::measured)), Severity::info);
+  EXPECT_EQ(severity_of(facts, gain("a", 0, 0.1, Evidence::bounded)), Severity::consider);
+  EXPECT_EQ(severity_of(facts, gain("a", 0.02, 0.04, Evidence::measured)), Severity::fix) << "it is sure";
+  EXPECT_EQ(severity_of(facts, gain("a", 0.02, 0.04, Evidence::modelled)), Severity::consider);
+}
+
+TEST(Rank, NotesComeBehindWhatIsAskedFor) {
+  Finding note = gain("note", 0, 0.09, Evidence::bounded);
+  note.severity = Severity::info;
+  EXPECT_EQ(order({note, {.id = "none"}, gain("sure", 0.02, 0.03, Evidence::measured)}),
+            (std::vector<std::string>{"sure", "note", "none"}));
+}
+
 TEST(Threshold, TwoPercentAndTwiceTheModelError) {
   const Handle scene = plain(TraceBuilder().launch("k()", 1056, 256, 1000).trace());
   EXPECT_TRUE(worth_showing(scene->facts(), gain("a", 0, 0.02, Evidence::bounded)));

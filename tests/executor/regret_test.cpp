@@ -68,6 +68,7 @@ TEST(Regret, TheOracleOfOneVisitDoesNotKnowTheWeatherOfTheOther) {
   EXPECT_DOUBLE_EQ(score(trial).regret, (2 / 8.0 + 2 / 2.0) / 2);
   trial.chosen = 1;
   EXPECT_DOUBLE_EQ(score(trial).regret, (8 / 8.0 + 1.6 / 2) / 2) << "nor does it blame it on the choice";
+  EXPECT_DOUBLE_EQ(score(trial).hindsight, (2 / 8.0 + 2 / 2.0) / 2) << "one thread is the best of all rounds";
 }
 
 TEST(Regret, OfTheOracleItselfIsExactlyOne) {

@@ -37,6 +37,21 @@ TEST(Tracker, LearnsAFactorThatStays) {
   EXPECT_EQ(tracker.samples(kDevice), 12);
 }
 
+TEST(Tracker, TellsADecisionAboutBothOfItsCandidates) {
+  Tracker tracker;
+  repeat(tracker, kDevice, 12, 1e-3, 2e-3);
+  repeat(tracker, kHost, 12, 1e-3, 0.5e-3);
+  const auto told = tracker.corrections(kDevice.op, 0, 20, kDevice.candidate, true, kHost.candidate, false);
+  EXPECT_NEAR(told.first, std::log(2.0), 0.01);
+  EXPECT_NEAR(told.second, std::log(0.5), 0.01);
+  EXPECT_NEAR(told.first_factor, 2, 0.02);
+  EXPECT_NEAR(told.second_factor, 0.5, 0.005);
+  EXPECT_EQ(told.first, tracker.correction(kDevice));
+  EXPECT_EQ(told.second, tracker.correction(kHost));
+  EXPECT_EQ(tracker.corrections(kDevice.op, 0, 21, kDevice.candidate, true, kHost.candidate, false).first, 0);
+  EXPECT_EQ(tracker.corrections(7, 0, 20, kDevice.candidate, true, kHost.candidate, false).second, 0);
+}
+
 TEST(Tracker, KeepsTheFirstTwoCallsApart) {
   Tracker tracker;
   EXPECT_FALSE(tracker.record(kDevice, 1e-3, 400e-3));

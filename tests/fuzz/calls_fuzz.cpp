@@ -4,7 +4,7 @@
 // libFuzzer target: any bytes become an op, a shape with good and bad parameters, and special values among the
 // inputs; whatever the library accepts must then give a right result on every host kernel, and whatever it refuses
 // must come with a message. New ops are covered without a line here.
-#include <fulcrum/backends.h>
+#include <fulcrum/backends/dtypes.h>
 
 #include <cmath>
 #include <cstdio>
@@ -58,6 +58,7 @@ double draw_real(Bytes& bytes) {
 
 Shape draw_shape(const ops::Op& op, Bytes& bytes) {
   Shape shape;
+  if (!op.dtypes.empty()) shape.dtype = op.dtypes[bytes.next() % op.dtypes.size()];
   for (const ops::Slot& slot : op.slots) {
     const bool given = !slot.optional || bytes.next() % 2 == 0;
     switch (slot.kind) {
@@ -105,6 +106,7 @@ void run_everywhere(const ops::Op& op, ops::Problem& problem) {
   if (!kernels.ok()) return;
   for (const backends::Kernel& kernel : *kernels) {
     if (kernel.backend().kind() != "cpu" || kernel.backend().name() == "peers") continue;
+    if (!backends::takes_dtype(kernel, op, problem.shape().dtype)) continue;
     problem.reset();
     auto call = backends::Call::make(kernel, problem.args());
     if (!call.ok()) {

@@ -85,27 +85,64 @@ struct MadeUpTurns {
 
 TEST(Windows, OfATurnOrTwoAreNotWhatIsUsual) {
   const MadeUpTurns turns({2, 2, 1, 2, 2, 2, 2, 9});
-  const Quantity usual = usual_cost(turns.in_groups_of(1));
+  const Quantity usual = usual_cost(turns.in_groups_of(1), 0.25);
   EXPECT_NEAR(usual.value, 1.1 * 2, 1e-12) << "the second fastest window of the usual turn";
   EXPECT_EQ(usual.low, 1) << "the interval keeps the fastest";
   EXPECT_GE(usual.high, usual.value);
 }
 
+/// A run whose clock is a fifteenth higher in some of its 16 turns and a sixth higher in one window of them: what the
+/// ceiling says must not depend on how many.
+double usual_clock(int turns_at_more, std::uint64_t seed) {
+  stats::Random random(seed);
+  std::vector<double> costs;
+  std::vector<std::size_t> begins;
+  for (int turn = 0; turn < 16; ++turn) {
+    begins.push_back(costs.size());
+    const double clock = turn < turns_at_more ? 3.19e9 : 2.99e9;
+    for (int i = 0; i < 200; ++i) {
+      const bool interrupted = random.uniform() < 0.5;
+      costs.push_back(5 / (i == 100 && turn < turns_at_more ? 3.48e9 : clock) * (interrupted ? 1.3 : 1));
+    }
+  }
+  return 5 / usual_cost({costs, begins}, kUsualOfCores).value;
+}
+
+TEST(Windows, AtAHigherClockThanUsualAreNotTheCeiling) {
+  for (const int turns : {0, 1, 3, 7}) EXPECT_NEAR(usual_clock(turns, 1) / 2.99e9, 1, 1e-9) << turns;
+  EXPECT_NEAR(usual_clock(9, 1) / 3.19e9, 1, 1e-9) << "most turns make the usual clock";
+}
+
+TEST(Windows, AtAHigherClockDoNotMakeTurnsDisagree) {
+  const MadeUpTurns turns({3, 3, 2, 3, 2, 3, 3, 3, 3, 3});
+  EXPECT_GT(disagreement(turns.in_groups_of(1), 0), 0.1);
+  EXPECT_EQ(disagreement(turns.in_groups_of(1), 0.5), 0);
+}
+
+TEST(Windows, OfCachesThatNeighboursShareNeedFewerGoodTurns) {
+  const auto vm = std::vector<MemoryLevel>{
+      {.name = "L1", .capacity_bytes = 1}, {.name = "L2", .capacity_bytes = 2}, {.name = "DRAM"}};
+  EXPECT_EQ(usual_share_of(vm, 0), kUsualOfCores);
+  EXPECT_EQ(usual_share_of(vm, 1), kUsualOfShared);
+}
+
 TEST(Windows, OfFewTurnsCountTogether) {
   const MadeUpTurns turns({2, 2, 1});
-  EXPECT_EQ(usual_cost(turns.in_groups_of(1)).value, best_cost(turns.costs).value);
+  EXPECT_EQ(usual_cost(turns.in_groups_of(1), 0.25).value, best_cost(turns.costs).value);
 }
 
 TEST(Windows, DisagreeWhereEveryOtherTurnIsFaster) {
-  EXPECT_EQ(disagreement(MadeUpTurns({1, 1, 1, 1}).in_groups_of(1)), 0);
-  EXPECT_NEAR(disagreement(MadeUpTurns({1, 2, 1, 2, 1, 2}).in_groups_of(1)), std::log(2.0), 1e-12);
-  EXPECT_TRUE(std::isinf(disagreement(MadeUpTurns({1, 1, 1}).in_groups_of(1))));
+  for (const double share : {0.0, 0.25, 0.5}) {
+    EXPECT_EQ(disagreement(MadeUpTurns({1, 1, 1, 1}).in_groups_of(1), share), 0);
+    EXPECT_NEAR(disagreement(MadeUpTurns({1, 2, 1, 2, 1, 2}).in_groups_of(1), share), std::log(2.0), 1e-12);
+    EXPECT_TRUE(std::isinf(disagreement(MadeUpTurns({1, 1, 1}).in_groups_of(1), share)));
+  }
 }
 
 TEST(Windows, OfKindsThatTakeTurnsAreComparedKindByKind) {
   const MadeUpTurns turns({1, 2, 1, 2, 1, 2, 1, 2});
-  EXPECT_EQ(disagreement(turns.in_groups_of(2)), 0);
-  EXPECT_NEAR(usual_cost(turns.in_groups_of(2)).value, 1.1, 1e-12) << "the better kind";
+  EXPECT_EQ(disagreement(turns.in_groups_of(2), 0), 0);
+  EXPECT_NEAR(usual_cost(turns.in_groups_of(2), 0.25).value, 1.1, 1e-12) << "the better kind";
 }
 
 /// A probe on a clock of its own: a repeat takes a microsecond, and three times as long while a neighbour is there.

@@ -260,6 +260,22 @@ TEST(BreakEvenModel, PassesThroughWhatWasMeasured) {
   EXPECT_EQ(measured, 2);
 }
 
+TEST(BreakEvenModel, PredictionsStayBetweenTheMeasuredSizesAroundThem) {
+  // One size was disturbed: what lies beyond it does not come back below it.
+  const std::vector<Measurement> host{measurement("relu", "n=1000", 1e-6),
+                                      measurement("relu", "n=2000", 2e-6),
+                                      measurement("relu", "n=200000", 2e-3)};
+  const Model model(desk(), Calibration(desk(), host), device(), {});
+  const auto b = breakeven(model, along("relu", "n", 1000, 1e6), {});
+  ASSERT_TRUE(b.ok());
+  for (const CurvePoint& p : b->cpu) {
+    EXPECT_GE(p.seconds, p.n > 200000 ? 0.99 * 2e-3 : 0.99e-6) << p.n;
+    EXPECT_LE(p.seconds, p.n < 200000 ? 1.01 * 2e-3 : 1) << p.n;
+    EXPECT_LE(p.low, p.seconds) << p.n;
+    EXPECT_GE(p.high, p.seconds) << p.n;
+  }
+}
+
 // The search.
 
 TEST(BreakEvenSearch, ClimbsTheLadderThenClosesInOnTheBoundary) {

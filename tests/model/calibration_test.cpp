@@ -69,6 +69,19 @@ TEST(Cells, AreTheFastestOfTheirKindAndLeaveProbesAndInvalidRowsOut) {
   EXPECT_EQ(plain, 5e-6);
 }
 
+TEST(Cells, ARowOfFewSamplesHasTheIntervalThatRepeatsHave) {
+  Measurement once = measurement("relu", "n=1000", 10e-6);
+  once.samples = 1;
+  once.seconds.ci_low = once.seconds.ci_high = once.seconds.median;
+  Measurement batch = once;
+  batch.calls_per_sample = 80;
+  const Cell one = cells_of(std::vector{once}).front(), many = cells_of(std::vector{batch}).front();
+  EXPECT_LT(one.low, 9e-6);
+  EXPECT_GT(one.high, 11e-6);
+  EXPECT_LT(many.low, 10e-6);
+  EXPECT_LT(many.high / many.low, one.high / one.low);
+}
+
 // A device that is 1.3 times slower than its closed form at every size.
 std::vector<Measurement> slower(std::string_view op, const std::vector<double>& sizes, double factor) {
   std::vector<Measurement> out;
@@ -161,6 +174,24 @@ TEST(Calibration, NeverSnapsToTheNearestSize) {
     EXPECT_GT(now, before);
     before = now;
   }
+}
+
+TEST(Calibration, WaysThatTheBackendChoosesBetweenDoNotSpeakForEachOther) {
+  // Up to 64 KiB on the host's memory, three times slower than the closed form; copies beyond, as the closed form says.
+  const Model plain(desk(), {}, device(), {});
+  std::vector<Measurement> rows;
+  for (const double n : {500.0, 1e3, 2e3, 4e3, 3e4, 1e5, 1e6}) {
+    const double factor = n < 8192 ? 3 : 1;
+    const double seconds = plain.gpu(call("dot", fmt_size(n)), {.path = "auto"}).seconds;
+    rows.push_back(measurement("dot", fmt_size(n), factor * seconds, Regime::roundtrip, "auto"));
+  }
+  const Model model(desk(), {}, device(), Calibration(device(), rows));
+  const auto factor = [&](const char* shape) {
+    return model.gpu(call("dot", shape), {.path = "auto"}).seconds /
+           plain.gpu(call("dot", shape), {.path = "auto"}).seconds;
+  };
+  EXPECT_NEAR(factor("n=9000"), 1, 0.1);
+  EXPECT_NEAR(factor("n=7000"), 3, 0.3);
 }
 
 TEST(Calibration, OfOneGpuCarriesOverToAnotherWithGradeD) {

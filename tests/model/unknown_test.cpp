@@ -158,7 +158,7 @@ TEST(UnknownCode, BoundsMakeRowsThatStayAtMeasureFirst) {
   }
 }
 
-PlanRow offload_row(const UnknownCode& c, const char* parallel) {
+PlanRow offload_row(const UnknownCode& c, const char* parallel, const char* math = "") {
   Machine device;
   device.id = "device";
   device.gpus = {gpu()};
@@ -170,6 +170,7 @@ PlanRow offload_row(const UnknownCode& c, const char* parallel) {
   input.items[0].best_gpu = bounds.gpu;
   input.items[0].facts.parallel = parallel;
   input.items[0].facts.iterations = c.iterations;
+  input.items[0].facts.scalar_math = math;
   input.items[0].facts.narrow_seconds = bounds.narrow_seconds;
   for (const PlanRow& row : plan(Model(host(), {}, device, {}), input).rows) {
     if (row.action == "offload") return row;
@@ -245,6 +246,67 @@ TEST(UnknownCode, PaysALaunchForEachEntryOfItsLoop) {
   EXPECT_NEAR(often.gpu.seconds - once.gpu.seconds, 1.0, 1e-9);
   EXPECT_NEAR(often.gpu.low - once.gpu.low, 0.4, 1e-9);
   EXPECT_NEAR(often.narrow_seconds - once.narrow_seconds, 1.0, 1e-9);
+}
+
+TEST(UnknownCode, WithScalarMathGainsByItsVectorVersions) {
+  // Memory is its roof by the bytes that it issues, on all cores today; 90 % of it is a function with a vector version that
+  // takes a sixth.
+  const GpuCeilings g = gpu();
+  UnknownCode c = code(0.1);
+  c.threads = 4;
+  EXPECT_NEAR(bounds_of(c, host(), &g).cpu.seconds, 1, 1e-9) << "at its roof";
+  c.math_share = 0.9;
+  c.math_gain = 6;
+  EXPECT_NEAR(bounds_of(c, host(), &g).cpu.seconds, 0.9 / 6 + 0.1, 1e-9);
+  c.threads = 1;
+  EXPECT_NEAR(bounds_of(c, host(), &g).cpu.seconds, 0.9 / 24 + 0.1 * 2.0 / 3, 1e-9)
+      << "and by the other cores";
+  c.math_gain = 1;
+  EXPECT_LE(bounds_of(c, host(), &g).cpu.seconds, 2.0 / 3) << "never slower than without";
+}
+
+TEST(UnknownCode, WhoseVectorMathIsAsGoodAsAPortIsBuiltAnewFirst) {
+  UnknownCode c = code(0.1);
+  c.threads = 4;
+  c.math_share = 0.9;
+  c.math_gain = 6;  // 0.25 s
+  c.touched_bytes = 3.5 * (1 << 30);
+  // 0.14 s on the link and 8 to 75 ms of kernel: less than 0.25 s in any case, and more than half of it.
+  EXPECT_EQ(offload_row(c, "a parallel loop").verdict, PlanVerdict::offload_now)
+      << "nobody knows of the functions";
+  const PlanRow sure = offload_row(c, "a parallel loop", "90 % of it is scalar pow");
+  EXPECT_EQ(sure.verdict, PlanVerdict::offload_now) << sure.why;
+  EXPECT_NE(sure.why.find("90 % of it is scalar pow: with vector functions"), std::string::npos) << sure.why;
+  // What comes back into fresh memory may take 0.1 s more.
+  c.fresh_seconds_per_byte = 0.1 / c.touched_bytes;
+  const PlanRow first = offload_row(c, "a parallel loop", "90 % of it is scalar pow");
+  EXPECT_EQ(first.verdict, PlanVerdict::fix_on_cpu_first);
+  EXPECT_NE(first.why.find("90 % of it is scalar pow: with vector functions all cores should take 250 ms"),
+            std::string::npos)
+      << first.why;
+  // Twice as fast as that and more: a port is worth it all the same, if not at once.
+  c.touched_bytes = 2.0 * (1 << 30);
+  c.fresh_seconds_per_byte = 0.2 / c.touched_bytes;
+  EXPECT_EQ(offload_row(c, "a parallel loop", "90 % of it is scalar pow").verdict, PlanVerdict::offload_next);
+  // Transfers of 0.4 s: the CPU is the better place, in another build.
+  c.touched_bytes = 10.0 * (1 << 30);
+  c.fresh_seconds_per_byte = 0;
+  EXPECT_EQ(offload_row(c, "a parallel loop", "90 % of it is scalar pow").verdict,
+            PlanVerdict::fix_on_cpu_first);
+  EXPECT_EQ(offload_row(c, "a parallel loop").verdict, PlanVerdict::keep_on_cpu);
+}
+
+TEST(UnknownCode, PaysForFreshMemoryInTheWorstCaseAlone) {
+  const GpuCeilings g = gpu();
+  UnknownCode c = code(0.1);
+  c.touched_bytes = 1 << 30;
+  c.written_share = 0.5;
+  const Bounds known = bounds_of(c, host(), &g);
+  c.fresh_seconds_per_byte = 1e-9;
+  const Bounds fresh = bounds_of(c, host(), &g);
+  EXPECT_NEAR(fresh.gpu.high - known.gpu.high, 0.5 * (1 << 30) * 1e-9, 1e-9);
+  EXPECT_EQ(fresh.gpu.seconds, known.gpu.seconds);
+  EXPECT_EQ(fresh.gpu.low, known.gpu.low);
 }
 
 TEST(UnknownCode, WhoseTransfersAloneTakeLongerStaysWhateverItIs) {

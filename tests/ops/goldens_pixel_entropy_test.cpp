@@ -102,6 +102,88 @@ TEST(GoldensPixelEntropy, AWindowBeyondTheImageIsTheImage) {
   });
 }
 
+TEST(GoldensPixelEntropy, LevelsOfEightBitsAreTheirOwnBins) {
+  std::vector<std::uint8_t> image(256);
+  std::iota(image.begin(), image.end(), std::uint8_t{0});
+  on_each_kernel_of_levels(kEntropy, "h=16,w=16,W=16,dtype=u8", image, [](ops::Problem& problem) {
+    EXPECT_EQ(floats(problem, 1)[8 * 16 + 8], 8);
+    EXPECT_EQ(floats(problem, 1)[0], 6);
+    EXPECT_EQ(clamped(problem, 2), 0);
+  });
+  on_each_kernel_of_levels(kEntropy, "h=16,w=16,W=3,dtype=u8", image, [](ops::Problem& problem) {
+    EXPECT_NEAR(floats(problem, 1)[17], 3.169925, 1e-6);
+    EXPECT_EQ(floats(problem, 1)[0], 2);
+    EXPECT_NEAR(floats(problem, 1)[1], 2.584963, 1e-6);
+  });
+}
+
+TEST(GoldensPixelEntropy, ARangeSaysNothingAboutLevels) {
+  // Neighbouring levels: between 0 and 255/2 they would share bins, stretched to the image's own they would not.
+  std::vector<std::uint8_t> image(100);
+  for (std::size_t i = 0; i < image.size(); ++i) image[i] = static_cast<std::uint8_t>(200 + (i / 10 + i) % 2);
+  for (const std::string_view range : {"", ",range=auto", ",lo=0,hi=0.5", ",lo=-1000,hi=1000"}) {
+    on_each_kernel_of_levels(kEntropy, fmt::format("h=10,w=10,W=3,dtype=u8{}", range), image,
+                             [](ops::Problem& problem) {
+                               EXPECT_NEAR(floats(problem, 1)[55], 0.9910761, 1e-6);
+                               EXPECT_EQ(clamped(problem, 2), 0);
+                             });
+  }
+  on_each_kernel_of_levels(kEntropy, "h=10,w=10,W=2,dtype=u8", image, [](ops::Problem& problem) {
+    EXPECT_EQ(floats(problem, 1)[55], 1);
+    EXPECT_EQ(floats(problem, 1)[0], 0);
+  });
+  on_each_kernel_of_levels(kEntropy, "h=10,w=10,W=9,dtype=u8", std::vector<std::uint8_t>(100, 255),
+                           [](ops::Problem& problem) {
+                             for (const float bits : values(problem, 1))
+                               ASSERT_TRUE(bits == 0 && !std::signbit(bits));
+                           });
+}
+
+TEST(GoldensPixelEntropy, LevelsGiveTheBitsOfTheSameImageInF32) {
+  for (const std::string_view size :
+       {"h=1,w=1,W=3", "h=37,w=61,W=9", "h=64,w=70,W=8,data=smooth", "h=20,w=300,W=25"}) {
+    auto levels = ops::Problem::make(op_of(kEntropy), shape_of(fmt::format("{},dtype=u8", size)));
+    auto wide = ops::Problem::make(op_of(kEntropy), shape_of(size));
+    ASSERT_TRUE(levels.ok() && wide.ok());
+    const auto from = levels->buffer(0);
+    const auto to = floats(*wide, 0);
+    ASSERT_EQ(from.size(), to.size());
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      EXPECT_EQ(to[i], static_cast<float>(std::to_integer<int>(from[i])) / 255)
+          << "inputs are drawn alike: " << i;
+    }
+    for (const std::string_view backend : {"scalar", "simd", "threads"}) {
+      ASSERT_TRUE(run(*backends::kernel(kEntropy, backend, "u8"), *levels));
+      ASSERT_TRUE(run(*backends::kernel(kEntropy, backend), *wide));
+      EXPECT_EQ(output_bytes(*levels), output_bytes(*wide)) << backend << " " << size;
+    }
+  }
+}
+
+TEST(GoldensPixelEntropy, LevelsMoveAQuarterOfTheBytesIn) {
+  const Args args = *ops::resolve(op_of(kEntropy), shape_of("h=10,w=20,range=auto"));
+  const Work wide = backends::work_of(op_of(kEntropy), args, DType::f32);
+  const Work levels = backends::work_of(op_of(kEntropy), args, DType::u8);
+  EXPECT_EQ(wide.bytes(), 8 * 200);
+  EXPECT_EQ(wide.streamed(), 12 * 200);
+  EXPECT_EQ(levels.bytes(), 5 * 200);
+  EXPECT_EQ(levels.streamed(), 6 * 200);
+  EXPECT_EQ(levels.link_in_bytes, 200);
+  EXPECT_EQ(levels.link_out_bytes, 4 * 200);
+  EXPECT_EQ(levels.flops, wide.flops);
+}
+
+TEST(GoldensPixelEntropy, AKernelTakesItsOwnTypeOnly) {
+  auto levels = ops::Problem::make(op_of(kEntropy), shape_of("h=9,w=9,dtype=u8"));
+  auto wide = ops::Problem::make(op_of(kEntropy), shape_of("h=9,w=9"));
+  ASSERT_TRUE(levels.ok() && wide.ok());
+  for (const backends::Kernel& kernel : host_kernels(kEntropy)) {
+    EXPECT_EQ(run(kernel, *levels), kernel.variant() == "u8") << kernel.name();
+    EXPECT_EQ(run(kernel, *wide), kernel.variant() != "u8") << kernel.name();
+  }
+  expect_refused(kEntropy, "h=9,w=9,dtype=f16", Code::usage);
+}
+
 TEST(GoldensPixelEntropy, RefusesWhatItsRangesExclude) {
   expect_refused(kEntropy, "h=9,w=9,W=0", Code::invalid_argument);
   expect_refused(kEntropy, "h=9,w=9,W=256", Code::invalid_argument);

@@ -58,6 +58,23 @@ TEST(Loops, BoundsThatTheRegionWasGivenAreFollowedThroughRegistersAndTheStack) {
   EXPECT_EQ(found[0].iterations, 4800);
 }
 
+TEST(Loops, APlaceOnTheStackIsTheSameWhereverTheStackPointerIs) {
+  const auto found = divisions({{"mov", "dword ptr [rsp - 8], 0x12c"},
+                                {"sub", "rsp, 0x10"},
+                                {"call", "0x2000"},
+                                {"mov", "ebx, eax"},
+                                {"mov", "eax, dword ptr [rsp + 8]"},
+                                {"add", "rsp, 8"},
+                                {"mov", "ecx, dword ptr [rsp]"},
+                                {"cdq", ""},
+                                {"idiv", "ebx"},
+                                {"mov", "eax, ecx"},
+                                {"idiv", "ebx"}});
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].iterations, 300);
+  EXPECT_EQ(found[1].iterations, 300);
+}
+
 TEST(Loops, SeveralLoopsOfOneRegionHaveOneEntryEach) {
   const auto found = divisions({{"mov", "r12d, dword ptr [rdi]"},
                                 {"mov", "r13d, dword ptr [rdi + 4]"},

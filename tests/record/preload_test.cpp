@@ -4,6 +4,7 @@
 // The preloaded library: sizes of BLAS calls, sampling by timers, and that the program's results stay the same.
 #include "record/preload.h"
 
+#include "record/disassemble.h"
 #include "record/libdw.h"
 #include "record/recording.h"
 #include "record/touched.h"
@@ -97,6 +98,20 @@ TEST_F(Timers, CannotAttach) {
   EXPECT_FALSE(profile.error().hint.empty());
 }
 
+TEST(Mix, OfAMathLibraryIsArithmeticAndNotTheProgramsData) {
+  if (!probe_access().allowed) GTEST_SKIP() << "SKIPPED: perf events are not allowed here";
+  if (!can_disassemble()) GTEST_SKIP() << "SKIPPED: " << disassembler_text();
+  const auto profile = record(run_of("libm_leaf", {"20000"}));
+  ASSERT_TRUE(profile.ok()) << profile.error().message;
+  const CpuProfile::Mix* found = nullptr;
+  for (const CpuProfile::Mix& mix : profile->mixes) {
+    if (mix.function == "calls_libm") found = &mix;
+  }
+  ASSERT_NE(found, nullptr);
+  EXPECT_GT(found->flops, 0.1);
+  EXPECT_LT(found->load_bytes + found->store_bytes, 0.05);
+}
+
 TEST(TouchedBytes, AreReadFromTheKernelsText) {
   const std::string text =
       "55d0-7ffd ---p 00000000 00:00 0 [rollup]\nRss:    1024 kB\nReferenced:          300 "
@@ -118,6 +133,27 @@ TEST(TouchedBytes, OfAShortProcessAreWhatWasResident) {
   TouchedBytes touched(::getpid());
   touched.tick(0.05);
   EXPECT_GT(touched.bytes(), 1e5);
+}
+
+TEST(TouchedBytes, IncludePagesThatCameAfterTheLastReading) {
+  TouchedBytes touched(::getpid());
+  touched.tick(0.6);
+  touched.tick(0.8);
+  touched.tick(1.2);
+  touched.tick(2.4);
+  const double then = touched.bytes();
+  std::vector<char> later(64 << 20, 1);
+  touched.tick(2.6);
+  EXPECT_GE(touched.bytes(), then + 0.9 * static_cast<double>(later.size()));
+  // Looked at by the next reading: not counted twice.
+  touched.tick(4.0);
+  EXPECT_LT(touched.bytes(), then + 1.5 * static_cast<double>(later.size()));
+}
+
+TEST(FreshMemory, HasAPriceThatCanBeMeasured) {
+  const double seconds = seconds_per_fresh_byte();
+  EXPECT_GT(seconds, 0);
+  EXPECT_LT(seconds, 1e-6) << "a second a megabyte is no memory";
 }
 
 TEST(TouchedBytes, OfThisProcessAreThoseSinceTheBitsWereCleared) {

@@ -4,12 +4,16 @@
 // Symbol tables made by hand: which of several names an address gets, and tables that lie.
 #include "record/symbol_index.h"
 
+#include <dlfcn.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstring>
+
+#include "record/chosen.h"
 
 namespace fulcrum::record {
 namespace {
@@ -109,6 +113,35 @@ TEST(SymbolIndex, ASymbolWithoutSizeReachesToTheNextOne) {
   const SymbolIndex index = SymbolIndex::read(file.descriptor());
   EXPECT_EQ(name_at(index, 0x10ff), "start");
   EXPECT_EQ(name_at(index, 0x1110), "");
+}
+
+TEST(SymbolIndex, KnowsWhichCodeOnlyChooses) {
+  const File file({{"plain", 0x1000, 0x40}, {"pow", 0x2000, 0x40, STB_GLOBAL, STT_GNU_IFUNC}});
+  const SymbolIndex index = SymbolIndex::read(file.descriptor());
+  ASSERT_EQ(index.choosers().size(), 1u);
+  EXPECT_EQ(index.name(index.choosers()[0]), "pow");
+}
+
+TEST(ChosenFunctions, AreNamedByWhatTheirLibraryChoseInThisProcess) {
+  Dl_info libm{};
+  ASSERT_NE(::dladdr(::dlsym(RTLD_DEFAULT, "cbrt"), &libm), 0);
+  Modules modules;
+  const Module& module = modules[modules.find_or_add(libm.dli_fname, ::getpid())];
+  const int descriptor = ::open(libm.dli_fname, O_RDONLY | O_CLOEXEC);
+  const SymbolIndex index = SymbolIndex::read(descriptor);
+  ::close(descriptor);
+  if (index.choosers().empty()) GTEST_SKIP() << "SKIPPED: this math library chooses nothing";
+  const auto names = chosen_functions(module, index);
+  const auto base = reinterpret_cast<std::uint64_t>(libm.dli_fbase);
+  for (const char* name : {"sin", "cos"}) {
+    const auto at = reinterpret_cast<std::uint64_t>(::dlsym(RTLD_DEFAULT, name)) - base;
+    ASSERT_EQ(names.count(at), 1u) << name;
+    EXPECT_EQ(names.at(at), name);
+  }
+  // A library that is not loaded here has chosen nothing.
+  Module other = module;
+  other.path = other.open_path = "/nowhere/libm.so.6";
+  EXPECT_TRUE(chosen_functions(other, index).empty());
 }
 
 TEST(SymbolIndex, ATableThatPromisesMoreThanTheFileHoldsGivesWhatIsThere) {

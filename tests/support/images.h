@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "support/instances.h"
 #include "support/special_values.h"
@@ -54,6 +55,30 @@ void on_each_kernel(std::string_view op, std::string_view shape,
     }
   }
   EXPECT_GE(ran, 2) << op;
+}
+
+/// The same on images of 8 bits, in pointer slot 0.
+template <class Expect>
+void on_each_kernel_of_levels(std::string_view op, std::string_view shape,
+                              const std::vector<std::uint8_t>& image, const Expect& expect) {
+  std::set<std::string_view> ran;
+  for (const backends::Kernel& kernel : host_kernels(op)) {
+    for (const std::string& isa : isas_of(kernel)) {
+      SCOPED_TRACE(fmt::format("{} {} {}", kernel.name(), isa, shape));
+      const ForcedIsa forced(isa);
+      auto problem = ops::Problem::make(op_of(op), shape_of(shape));
+      ASSERT_TRUE(problem.ok()) << problem.error().message;
+      ASSERT_EQ(problem->buffer(0).size(), image.size());
+      std::memcpy(problem->buffer(0).data(), image.data(), image.size());
+      problem->adopt_inputs();
+      if (!run(kernel, *problem)) continue;
+      const Oracle oracle = problem->check();
+      EXPECT_TRUE(oracle.passed) << oracle.detail;
+      expect(*problem);
+      ran.insert(kernel.backend().name());
+    }
+  }
+  EXPECT_GE(ran.size(), 3u) << op;
 }
 
 inline void expect_refused(std::string_view op, std::string_view shape, Code code) {

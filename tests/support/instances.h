@@ -5,7 +5,7 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <fulcrum/backends.h>
+#include <fulcrum/backends/dtypes.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -66,8 +66,9 @@ inline Shape shape_of(std::string_view text) {
   return *shape;
 }
 
-/// One call on the problem's arguments; false when the kernel does not support the shape.
+/// One call on the problem's arguments; false when the kernel does not support the shape or its type.
 inline bool run(const backends::Kernel& kernel, ops::Problem& problem, std::int64_t count = 1) {
+  if (!backends::takes_dtype(kernel, problem.op(), problem.shape().dtype)) return false;
   auto call = backends::Call::make(kernel, problem.args());
   if (!call.ok()) {
     EXPECT_EQ(call.error().code, Code::unsupported) << call.error().message;

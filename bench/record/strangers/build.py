@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Builds strangers' programs and their CUDA twins from checkouts of their repositories, unchanged:
-#   build.py --polybench DIR --hecbench DIR --out DIR [--set N]
+#   build.py --polybench DIR --hecbench DIR --out DIR [--set N] [--plan-only] [names...]
 # NAME.cpu is the ordinary build, NAME.best one for the widest CPU, NAME.gpu the twin.
 import argparse
+import itertools
 import json
 import pathlib
 import subprocess
@@ -51,11 +52,12 @@ def polybench(program, root, out):
 def hecbench(program, root, out):
     name = program["name"]
     cpu, gpu = root / f"{name}-omp", root / f"{name}-cuda"
-    sources = sorted(p for p in [*cpu.glob("*.cpp"), *cpu.glob("*.c")])
+    sources = [cpu / program["cpu"]] if "cpu" in program else sorted(p for p in [*cpu.glob("*.cpp"), *cpu.glob("*.c")])
     common = ["-std=c++17", "-w", "-I", cpu, "-I", root / "include", "-I", gpu]
     for kind, flags in (("cpu", ["-O3"]), ("best", BEST)):
         yield kind, call(["g++", *flags, *OPENMP, *common, *sources, "-o", out / f"{name}.{kind}", "-lm"])
-    twins = sorted(p for p in [*gpu.glob("*.cu"), *gpu.glob("*.cpp"), *gpu.glob("*.c")])
+    twins = [gpu / program["gpu"]] if "gpu" in program else sorted(
+        p for p in [*gpu.glob("*.cu"), *gpu.glob("*.cpp"), *gpu.glob("*.c")])
     yield "gpu", call([*NVCC, "-I", gpu, "-I", root / "include", "-I", cpu, *twins, "-o", out / f"{name}.gpu"])
 
 
@@ -65,6 +67,7 @@ def main():
     parser.add_argument("--hecbench", type=pathlib.Path, required=True, help="its src folder")
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--set", type=int, default=0)
+    parser.add_argument("--plan-only", action="store_true", help="the ordinary build alone")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -73,7 +76,7 @@ def main():
         if options.set and program["set"] != options.set or options.names and program["name"] not in options.names:
             continue
         make, root = (polybench, options.polybench) if program["suite"] == "polybench" else (hecbench, options.hecbench)
-        for kind, error in make(program, root, options.out):
+        for kind, error in itertools.islice(make(program, root, options.out), 1 if options.plan_only else None):
             failed += bool(error)
             print(f"{program['name']:14} {kind:5} {error or 'built'}", flush=True)
     for name, source in (("cpu", "cpu_clock.c"), ("gpu", "gpu_clock.cpp")):

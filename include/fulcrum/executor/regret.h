@@ -43,7 +43,11 @@ struct RegretRow {
 
 struct RegretReport {
   std::string machine, table, measured_utc;
+  std::uint64_t seed = 0;
   RegretScore executor;
+  /// Of the way that was fastest in all rounds together: below 1 where times changed between the visits, since the best
+  /// way of one visit is then not that of the other.
+  RegretScore hindsight;
   struct Baseline {
     std::string name, meaning;
     RegretScore score;

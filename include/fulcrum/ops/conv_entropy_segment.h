@@ -13,6 +13,14 @@ namespace fulcrum::ops {
 
 /// A piece is so many output rows; scratch and phases are those of pixel_entropy (EntropyPart).
 inline constexpr std::int64_t kPipelinePieceRows = kEntropyPieceRows;
+/// The first row of a piece, of `rows` in all: one less than a multiple of a piece. A vote also needs the labels of the
+/// row below, so that pieces from the top on are whole blocks of eight rows of labels.
+inline std::int64_t pipeline_piece_row(std::int64_t piece, std::int64_t rows) {
+  return std::clamp<std::int64_t>(piece * kPipelinePieceRows - 1, 0, rows);
+}
+inline std::int64_t pipeline_pieces(std::int64_t rows) {
+  return rows == 0 ? 0 : rows / kPipelinePieceRows + 1;
+}
 
 struct Pipeline {
   enum class Range : std::uint8_t { kernel_bound, fixed, image };

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A 3 x 3 convolution stored as the bins of its values, a byte each: an eighth of what the values themselves would move.
-// A warp has blocks of 128 columns and a few rows, all of whose inputs are on their way at once.
+// An image, or a 3 x 3 convolution of one, stored as the bins of its values, a byte each: an eighth of what the values of
+// a convolution would move. A warp has blocks of 128 columns and a few rows, all of whose inputs are on their way at
+// once.
 #pragma once
 
 #include "backends/cuda/entropy_conv.cuh"
-#include "backends/cuda/entropy_pairs.cuh"
+#include "backends/cuda/entropy_fours.cuh"
 
 namespace fulcrum::backends::cuda::entropy {
 
@@ -81,6 +82,103 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, 2) conv_bins(LabelJob job, C
     }
   }
   add_clamped(clamped, job.totals, job.clamped);
+}
+
+/// Four pixels of a row from `column` on, those past its end like `outside`. kVectors: rows are whole groups of four that
+/// lie at multiples of their size.
+template <bool kVectors>
+__device__ __forceinline__ void load_four(const float* row, int column, int w, float outside, float (&x)[4]) {
+  if constexpr (kVectors) {
+    const float4 four = column < w ? *reinterpret_cast<const float4*>(row + column)
+                                   : make_float4(outside, outside, outside, outside);
+    x[0] = four.x, x[1] = four.y, x[2] = four.z, x[3] = four.w;
+  } else {
+#pragma unroll
+    for (int m = 0; m < 4; ++m) x[m] = column + m < w ? row[column + m] : outside;
+  }
+}
+
+/// Where an image's bins come from, and how many of its pixels are clamped.
+struct BinJob {
+  Range range;
+  Bins bins;
+  Totals* totals;
+  std::int64_t* clamped;
+};
+
+template <bool kVectors>
+__global__ void __launch_bounds__(kBinWarps* kWarp, 4) image_bins(const float* x, BinImage to, BinJob job) {
+  const int lane = threadIdx.x % kWarp;
+  const std::int64_t unit = static_cast<std::int64_t>(blockIdx.x) * kBinWarps + threadIdx.x / kWarp;
+  const int block = static_cast<int>(unit % to.blocks), first = static_cast<int>(unit / to.blocks) * kBinRows;
+  const int column = block * BinImage::kBlock + 4 * lane;
+  streaming::follow();
+  unsigned clamped = 0;
+  if (first < to.h) {
+    const Bins bins = bins_for(job.range, job.bins, job.totals);
+    float value[kBinRows][4];
+#pragma unroll
+    for (int r = 0; r < kBinRows; ++r) {
+      const int y = min(first + r, to.h - 1);
+      load_four<kVectors>(x + static_cast<std::int64_t>(y) * to.w, column, to.w, bins.lo, value[r]);
+    }
+#pragma unroll
+    for (int r = 0; r < kBinRows; ++r) {
+      const int y = first + r;
+      if (y >= to.h) break;
+      unsigned word = 0;
+      bool nan = false;
+#pragma unroll
+      for (int m = 0; m < 4; ++m) {
+        word |= bins(value[r][m]) << (8 * m);
+        nan |= isnan(value[r][m]);
+        clamped += bins.clamps(value[r][m]);
+      }
+      *reinterpret_cast<unsigned*>(to.bins + y * to.pitch + column) = word;
+      nan = __any_sync(kAll, nan);
+      if (lane == 0) to.nans[static_cast<std::int64_t>(y) * to.blocks + block] = nan;
+    }
+  }
+  add_clamped(clamped, job.totals, job.clamped);
+}
+
+/// Bytes that are bins already: there is nothing to clamp and no NaN.
+template <bool kVectors>
+__global__ void __launch_bounds__(kBinWarps* kWarp, 4)
+    byte_bins(const unsigned char* x, BinImage to, std::int64_t* clamped) {
+  const int lane = threadIdx.x % kWarp;
+  const std::int64_t unit = static_cast<std::int64_t>(blockIdx.x) * kBinWarps + threadIdx.x / kWarp;
+  const int block = static_cast<int>(unit % to.blocks), first = static_cast<int>(unit / to.blocks) * kBinRows;
+  const int column = block * BinImage::kBlock + 4 * lane;
+  streaming::follow();
+  if (blockIdx.x == 0 && threadIdx.x == 0) *clamped = 0;
+  if (first >= to.h) return;
+  unsigned word[kBinRows];
+#pragma unroll
+  for (int r = 0; r < kBinRows; ++r) {
+    const unsigned char* row = x + static_cast<std::int64_t>(min(first + r, to.h - 1)) * to.w;
+    word[r] = 0;
+    if constexpr (kVectors) {
+      if (column < to.w) word[r] = *reinterpret_cast<const unsigned*>(row + column);
+    } else {
+#pragma unroll
+      for (int m = 0; m < 4; ++m) {
+        if (column + m < to.w) word[r] |= static_cast<unsigned>(row[column + m]) << (8 * m);
+      }
+    }
+  }
+#pragma unroll
+  for (int r = 0; r < kBinRows; ++r) {
+    if (first + r < to.h) *reinterpret_cast<unsigned*>(to.bins + (first + r) * to.pitch + column) = word[r];
+  }
+}
+
+/// Bytes as the pixels whose bins they are in the range 0 to 1.
+__global__ static void widen_bytes(const unsigned char* x, std::int64_t n, float* to) {
+  streaming::follow();
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride)
+    to[i] = __fdiv_rn(static_cast<float>(x[i]), 255.0F);
 }
 
 }  // namespace fulcrum::backends::cuda::entropy

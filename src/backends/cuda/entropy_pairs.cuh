@@ -7,24 +7,9 @@
 // such steps tell nearly all windows on which side of a threshold they are; the others are counted with the exact table.
 #pragma once
 
-#include "backends/cuda/entropy_conv.cuh"
-#include "backends/cuda/entropy_labels.cuh"
-#include "backends/cuda/entropy_scale.h"
+#include "backends/cuda/entropy_fours.cuh"
 
 namespace fulcrum::backends::cuda::entropy {
-
-/// Bins of an image, a byte each, with room around every row; and whether 128 of them next to each other had a NaN.
-struct BinImage {
-  static constexpr int kMargin = 16, kBlock = 128;
-  unsigned char* bins;  // of pixel (0, 0)
-  unsigned char* nans;  // [h][blocks]
-  std::int64_t pitch;
-  int h, w, blocks;
-
-  static std::int64_t blocks_of(std::int64_t w) { return streaming::divide_up(w, kBlock); }
-  static std::int64_t pitch_of(std::int64_t w) { return blocks_of(w) * kBlock + kBlock; }
-  static std::int64_t bytes_of(std::int64_t h, std::int64_t w) { return h * (pitch_of(w) + blocks_of(w)); }
-};
 
 /// Compile-time facts of windows of kW x kW.
 template <int kSize>
@@ -123,35 +108,19 @@ struct PairWindows {
   }
 };
 
-/// Labels by the sums of a pair: at most `sure` is above a threshold, more than sure + open is not.
-struct PairJudge {
-  int pixels, sure[3], open[3];
-
-  __device__ __forceinline__ void set(int count, const LabelJob& job, const PairScale& scale) {
-    const float thresholds[3] = {job.thresholds.high, job.thresholds.middle, job.thresholds.low};
-    pixels = count;
+__device__ __forceinline__ void set_judge(PairJudge& judge, int count, const LabelJob& job,
+                                          const PairScale& scale) {
+  const float thresholds[3] = {job.thresholds.high, job.thresholds.middle, job.thresholds.low};
+  judge.pixels = count;
 #pragma unroll
-    for (int i = 0; i < 3; ++i) {
-      const double part = static_cast<double>(thresholds[i]) * count;
-      const double limit = (static_cast<double>(job.table[count]) * 0x1p-32 - part) * scale.units;
-      // The entropy is rounded to 24 bits.
-      const double margin = count * scale.off + part * 0x1p-22 * scale.units + 0.5;
-      sure[i] = static_cast<int>(fmax(floor(limit - margin), -1.0));
-      open[i] = static_cast<int>(fmax(ceil(limit + margin), -1.0)) - sure[i];
-    }
+  for (int i = 0; i < 3; ++i) {
+    const double part = static_cast<double>(thresholds[i]) * count;
+    const double limit = (static_cast<double>(job.table[count]) * 0x1p-32 - part) * scale.units;
+    const double margin = count * scale.off + part * 0x1p-22 * scale.units + 0.5;
+    judge.sure[i] = static_cast<int>(fmax(floor(limit - margin), -1.0));
+    judge.open[i] = static_cast<int>(fmax(ceil(limit + margin), -1.0)) - judge.sure[i];
   }
-  __device__ __forceinline__ bool doubts(int sum) const {
-    bool doubt = false;
-#pragma unroll
-    for (int i = 0; i < 3; ++i) {
-      doubt |= static_cast<unsigned>(sum - sure[i] - 1) < static_cast<unsigned>(open[i]);
-    }
-    return doubt;
-  }
-  __device__ __forceinline__ unsigned bit(int sum) const {
-    return sum <= sure[0] ? 0x10U : sum <= sure[1] ? 0x100U : sum <= sure[2] ? 0x1000U : 0x1U;
-  }
-};
+}
 
 /// The labels of a strip, row by row, and their votes: those of a lane's two pixels share a word.
 template <class Shape>
@@ -217,7 +186,7 @@ struct PairSink {
     if (now != rows) {
       rows = now;
 #pragma unroll
-      for (int k = 0; k < 2; ++k) judge[k].set(now * inside_of(column + k, Shape::kW, w), job, scale);
+      for (int k = 0; k < 2; ++k) set_judge(judge[k], now * inside_of(column + k, Shape::kW, w), job, scale);
     }
     unsigned below = 0;
 #pragma unroll
@@ -283,20 +252,6 @@ __device__ __forceinline__ void prepare_pairs(unsigned char* memory, const std::
     for (int first = threadIdx.x % kWarp; first <= Shape::kCounts; first += kWarp)
       steps[second * Shape::kSecond + first] |= high;
   }
-}
-
-/// Whether windows of a strip may hold a NaN; the same in all lanes.
-template <class Shape>
-__device__ __forceinline__ bool may_have_nan(const BinImage& image, const Strip<int>& strip) {
-  const int top = strip.first - Shape::kHalf, bottom = top + (strip.last - strip.first) + Shape::kW - 1;
-  const int left = max(strip.column - Shape::kHalf, 0);
-  const int right = min(strip.column - Shape::kHalf + Shape::kLine, image.w) - 1;
-  bool any = false;
-  for (int y = max(top, 0) + static_cast<int>(threadIdx.x % kWarp); y < min(bottom, image.h); y += kWarp) {
-    for (int block = left / BinImage::kBlock; block <= right / BinImage::kBlock; ++block)
-      any |= image.nans[static_cast<std::int64_t>(y) * image.blocks + block] != 0;
-  }
-  return __any_sync(kAll, any);
 }
 
 /// A warp slides over its strip. Bins of the next rows to enter and to leave are under way while the last are counted.

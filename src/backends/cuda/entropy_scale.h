@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 #ifdef __CUDACC__
 #define FULCRUM_ON_BOTH __host__ __device__
@@ -43,6 +44,89 @@ inline PairScale pair_scale(const std::int64_t* table, int pixels) {
     if (off / units < best.off / best.units) best = PairScale{units, off};
   }
   return best;
+}
+
+/// Counts of a bin in two windows next to each other differ by no more than the pixels of a column, and of one more row
+/// while rows come and go. So a pair stands in a narrow table at first + kPairFactor * second, which also keeps most pairs
+/// of small counts in banks of their own.
+inline constexpr int kPairFactor = 27, kPairApart = 13;
+constexpr int pair_entries(int most) { return (kPairFactor + 1) * most + 1; }
+/// The largest count of a bin while a row has entered and another has not left yet.
+constexpr int most_pixels(int window) { return window * (window + 1); }
+
+/// For all such pairs of counts: what one more pixel adds to the sums of both, as step(count) says, in two words each.
+template <class Step>
+std::vector<std::uint32_t> pair_table(int window, const Step& step) {
+  const int most = most_pixels(window);
+  const auto entries =
+      static_cast<std::size_t>((pair_entries(most) + 3) / 4 * 4);  // whole groups of 16 bytes
+  std::vector<std::uint32_t> words(2 * entries, 0);
+  for (int second = 0; second <= most; ++second) {
+    const int last = std::min(most, second + kPairApart);
+    for (int first = std::max(0, second - kPairApart); first <= last; ++first) {
+      const auto at = static_cast<std::size_t>(2 * (first + kPairFactor * second));
+      words[at] = step(first);
+      words[at + 1] = step(second);
+    }
+  }
+  return words;
+}
+
+/// Steps in units of a scale, of both in one word: the first's in its low half.
+inline std::vector<std::uint32_t> pair_steps(const std::int64_t* table, int window, double units) {
+  const auto both = pair_table(window, [&](int count) {
+    return static_cast<std::uint32_t>(in_units(table[count + 1], units) - in_units(table[count], units));
+  });
+  std::vector<std::uint32_t> steps(both.size() / 2);
+  for (std::size_t i = 0; i < steps.size(); ++i) steps[i] = both[2 * i] | both[2 * i + 1] << 16;
+  return steps;
+}
+
+/// The lowest 32 bits of the exact steps.
+inline std::vector<std::uint32_t> pair_lows(const std::int64_t* table, int window) {
+  return pair_table(window,
+                    [&](int count) { return static_cast<std::uint32_t>(table[count + 1] - table[count]); });
+}
+
+/// Labels of windows of so many pixels, by their sums in units: at most `sure` is above a threshold, more than sure + open
+/// is not.
+struct PairJudge {
+  int pixels, sure[3], open[3], unused;
+
+  FULCRUM_ON_BOTH bool doubts(int sum) const {
+    bool doubt = false;
+    for (int i = 0; i < 3; ++i) {
+      doubt |= static_cast<unsigned>(sum - sure[i] - 1) < static_cast<unsigned>(open[i]);
+    }
+    return doubt;
+  }
+  /// As segment.cuh has labels.
+  FULCRUM_ON_BOTH unsigned bit(int sum) const {
+    return sum <= sure[0] ? 0x10U : sum <= sure[1] ? 0x100U : sum <= sure[2] ? 0x1000U : 0x1U;
+  }
+};
+static_assert(sizeof(PairJudge) % 16 == 0);
+constexpr int judge_bytes(int window) { return (window * window + 1) * static_cast<int>(sizeof(PairJudge)); }
+
+/// For every number of pixels up to that of a whole window; thresholds from the highest.
+inline std::vector<PairJudge> pair_judges(const std::int64_t* table, int window, const float (&thresholds)[3],
+                                          const PairScale& scale) {
+  std::vector<PairJudge> judges(static_cast<std::size_t>(window * window + 1));
+  for (int pixels = 0; pixels <= window * window; ++pixels) {
+    PairJudge& judge = judges[static_cast<std::size_t>(pixels)];
+    judge = PairJudge{pixels, {}, {}, 0};
+    for (int i = 0; i < 3; ++i) {
+      const double part = static_cast<double>(thresholds[i]) * pixels;
+      const double limit = (static_cast<double>(table[pixels]) * 0x1p-32 - part) * scale.units;
+      // The entropy is rounded to 24 bits.
+      const double margin = pixels * scale.off + part * 0x1p-22 * scale.units + 0.5;
+      // Thresholds far above any entropy are never reached.
+      const auto whole = [](double sum) { return static_cast<int>(std::clamp(sum, -1.0, 1e6)); };
+      judge.sure[i] = whole(std::floor(limit - margin));
+      judge.open[i] = whole(std::ceil(limit + margin)) - judge.sure[i];
+    }
+  }
+  return judges;
 }
 
 }  // namespace fulcrum::backends::cuda::entropy

@@ -5,7 +5,7 @@
 // precision: the fastest of the library's and our own ways ("default", "tf32", "f16", "bf16"), the library's first
 // proposal as it comes ("heuristic..."), bias and activation in a pass of their own ("unfused...": what fusing is
 // measured against), and ours, which need no library: plain fma chains ("simple...") and tensor-core tiles
-// ("own...", "group_tf32").
+// ("own...", "group_...").
 #pragma once
 
 #include <cstdio>
@@ -28,6 +28,13 @@ struct GemmEntries {
   static const char* isa() {
     static char name[16];
     static const int written = std::snprintf(name, sizeof(name), "sm_%d%d", device().major, device().minor);
+    (void)written;
+    return name;
+  }
+  /// With the unit that multiplies where our own products in the precision of f32 do.
+  static const char* isa_tf32() {
+    static char name[24];
+    static const int written = std::snprintf(name, sizeof(name), "%s+tf32", isa());
     (void)written;
     return name;
   }
@@ -90,14 +97,14 @@ struct GemmEntries {
     return done();
   }
 
-  template <Element kElement>
+  template <Element kElement, int kProducts = 1>
   static fulcrum_status run_group(const fulcrum_args* args, void* stream, int64_t count) {
     GemmCall call = kCallOf(*args);
     call.gemm.element = kElement;
-    if (!group_takes(call.gemm, call.operands)) return run_simple<kElement>(args, stream, count);
-    const int split = group_split_for(call.gemm);
+    if (!group_takes(call.gemm, call.operands, kProducts)) return run_simple<kElement>(args, stream, count);
+    const GroupWay way{group_split_for(call.gemm), kProducts};
     for (int64_t i = 0; i < count; ++i)
-      FULCRUM_STATUS(enqueue_group(call.gemm, call.operands, split, stream_of(stream)));
+      FULCRUM_STATUS(enqueue_group(call.gemm, call.operands, way, stream_of(stream)));
     return done();
   }
 
@@ -111,6 +118,12 @@ struct GemmEntries {
                           .plan = plan,
                           .drop = drop,
                           .run = run};
+  }
+  /// It may be done on tensor cores, in three products for one.
+  static fulcrum_kernel in_three(fulcrum_kernel kernel) {
+    kernel.flop_factor = 3;
+    kernel.isa = isa_tf32;
+    return kernel;
   }
   static fulcrum_kernel unfused(const char* variant, const char* precision, const char* dtype) {
     fulcrum_kernel kernel = with_library(variant, precision, dtype);
@@ -140,7 +153,7 @@ struct GemmEntries {
 
   static std::span<const fulcrum_kernel> all() {
     static const fulcrum_kernel kernels[] = {
-        with_library("default", "fp32", "f32"),
+        in_three(with_library("default", "fp32", "f32")),
         with_library("tf32", "tf32", "f32"),
         with_library("f16", "fp16", "f16"),
         with_library("bf16", "bf16", "bf16"),
@@ -155,6 +168,7 @@ struct GemmEntries {
         own("own_f16", "fp16", "f16", run_group<Element::f16>),
         own("own_bf16", "bf16", "bf16", run_group<Element::bf16>),
         own("group_tf32", "tf32", "f32", run_group<Element::f32>),
+        in_three(own("group_fp32", "fp32", "f32", run_group<Element::f32, 3>)),
         unfused("unfused", "fp32", "f32"),
         unfused("unfused_tf32", "tf32", "f32"),
         unfused("unfused_f16", "fp16", "f16"),
@@ -163,7 +177,7 @@ struct GemmEntries {
     return kernels;
   }
   /// Without the unfused ones, which come last: for an op that has neither bias nor activation.
-  static std::span<const fulcrum_kernel> plain() { return all().first(15); }
+  static std::span<const fulcrum_kernel> plain() { return all().first(16); }
 };
 
 }  // namespace fulcrum::backends::cuda

@@ -7,24 +7,20 @@
 
 #include <limits>
 
-#include "backends/cuda/fold.cuh"
-#include "backends/cuda/gemm_epilogue.cuh"
-#include "backends/cuda/streaming.cuh"
-#include "backends/cuda/warpgroup.cuh"
+#include "backends/cuda/group_gemm.cuh"
+#include "backends/cuda/tf32_parts.h"
 
 namespace fulcrum::backends::cuda {
 namespace {
 
 namespace wg = warpgroup;
+using group::kTile, group::Tile;
 
-constexpr int kThreads = 256, kTile = 128, kDepth = 64, kStages = 6;
+constexpr int kDepth = 64, kStages = 6;
 constexpr int kHalfBytes = kDepth * wg::kRowBytes;  // 64 columns of a slab of B
 constexpr int kLeftBytes = kTile * wg::kRowBytes, kSlabBytes = kLeftBytes + 2 * kHalfBytes;
 constexpr int kRingBytes = kStages * kSlabBytes;
-constexpr int kSentFloats = 32;  // of a thread, half of its sums
-constexpr int kInboxBytes = kThreads * kSentFloats * 4;
-
-using Tile = wg::Sums<16>;
+constexpr int kBytes = kRingBytes + group::kInboxBytes + kTile * 4;  // the last are the tile's bias
 
 /// This thread's share of the slabs on their way to shared memory. Terms, rows and columns behind the last are zeros.
 struct Slabs {
@@ -115,127 +111,72 @@ __device__ __forceinline__ void write_half(const Gemm& g, const Tile& sums, cons
   }
 }
 
-/// A thread's sums of one half of the columns, to its like in the other CTA.
-template <int kFirst>
-__device__ __forceinline__ void send_half(const Tile& sums, std::uint32_t inbox) {
-#pragma unroll
-  for (int j = 0; j < 8; ++j) {
-    const std::uint32_t to =
-        inbox + static_cast<std::uint32_t>(j * kThreads + static_cast<int>(threadIdx.x)) * 16;
-    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(sums[kFirst + j][0]),
-                 "f"(sums[kFirst + j][1]), "f"(sums[kFirst + j][2]), "f"(sums[kFirst + j][3])
-                 : "memory");
-  }
-}
-template <int kFirst>
-__device__ __forceinline__ void add_half(Tile& sums, const float4* inbox) {
-#pragma unroll
-  for (int j = 0; j < 8; ++j) {
-    const float4 other = inbox[j * kThreads + static_cast<int>(threadIdx.x)];
-    sums[kFirst + j][0] += other.x;
-    sums[kFirst + j][1] += other.y;
-    sums[kFirst + j][2] += other.z;
-    sums[kFirst + j][3] += other.w;
-  }
-}
-
 template <class T, bool kBf16, int kSplit>
-__global__ void __launch_bounds__(kThreads, 1)
-    group_kernel(Gemm g, const void* a, const void* b, const float* bias, T* c) {
+__global__ void __launch_bounds__(group::kThreads, 1)
+    group_kernel(Gemm g, const T* a, const T* b, const float* bias, T* c) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) char memory[];
-  const int thread = static_cast<int>(threadIdx.x), group = thread / 128;
-  const auto along = static_cast<unsigned>((g.n + kTile - 1) / kTile);
-  const unsigned tile = blockIdx.x / kSplit, rank = blockIdx.x % kSplit;
-  const int64_t row0 = int64_t{tile / along} * kTile, column0 = int64_t{tile % along} * kTile;
-  const int64_t entry = blockIdx.y;
-  const int k = static_cast<int>(g.k), share = (k + kDepth * kSplit - 1) / (kDepth * kSplit) * kDepth;
-  const int k0 = min(k, static_cast<int>(rank) * share), k_end = min(k, k0 + share);
-  const int slabs = (k_end - k0 + kDepth - 1) / kDepth;
+  const int thread = static_cast<int>(threadIdx.x), warpgroup_index = thread / 128;
+  const group::Share<kSplit, kDepth> share(g);
   if constexpr (kSplit > 1) streaming::cluster_arrive();
-  Slabs copies(g, static_cast<const char*>(a) + entry * g.m * g.k * 2,
-               static_cast<const char*>(b) + entry * g.k * g.n * 2, row0, column0, k0, k_end);
+  Slabs copies(g, a + share.entry * g.m * g.k, b + share.entry * g.k * g.n, share.row0, share.column0,
+               share.k0, share.k_end);
   const std::uint32_t base = wg::shared_of(memory);
   Tile sums = {};
   streaming::follow();
+  // Before the copies: a load behind them comes back when all of them have, and the first slab would wait for the last.
+  // Adding -0 changes nothing.
+  float mine = -0.0F;
+  if (bias && thread < kTile && share.column0 + thread < g.n) mine = bias[share.column0 + thread];
 #pragma unroll
   for (int stage = 0; stage < kStages - 2; ++stage) copies.copy_next(base + stage * kSlabBytes, a);
-  // Long before it is needed; adding -0 changes nothing.
-  auto* added = reinterpret_cast<float*>(memory + kRingBytes + kInboxBytes);
-  if (thread < kTile) added[thread] = bias && column0 + thread < g.n ? bias[column0 + thread] : -0.0F;
+  auto* added = reinterpret_cast<float*>(memory + kRingBytes + group::kInboxBytes);
+  if (thread < kTile) added[thread] = mine;
   int stage = 0;
-  for (int slab = 0; slab < slabs; ++slab) {
+  for (int slab = 0; slab < share.slabs; ++slab) {
     wg::await_copies<kStages - 3>();
     wg::show_to_products();
     __syncthreads();  // the slab is there for all, and the products of the one before the last are done
-    use_slab<kBf16>(sums, base + stage * kSlabBytes, group, true);
+    use_slab<kBf16>(sums, base + stage * kSlabBytes, warpgroup_index, true);
     copies.copy_next(base + (stage + kStages - 2) % kStages * kSlabBytes, a);
     wg::await_products<1>();
     stage = (stage + 1) % kStages;
   }
   wg::await_products<0>();
-  T* out = c + entry * g.m * g.n;
+  T* out = c + share.entry * g.m * g.n;
   if constexpr (kSplit == 1) {
     __syncthreads();  // bias is there, and nobody uses the ring any more
-    write_half<T, 0>(g, sums, added, out, row0, column0, memory);
-    write_half<T, 8>(g, sums, added, out, row0, column0, memory + kLeftBytes);
+    write_half<T, 0>(g, sums, added, out, share.row0, share.column0, memory);
+    write_half<T, 8>(g, sums, added, out, share.row0, share.column0, memory + kLeftBytes);
   } else {
-    const std::uint32_t here = base + kRingBytes;
-    std::uint32_t there;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(rank ^ 1));
-    const auto* inbox = reinterpret_cast<const float4*>(memory + kRingBytes);
-    streaming::cluster_wait();  // the other CTA is there
-    if (rank == 0) {
-      send_half<8>(sums, there);
+    group::trade_halves(sums, memory + kRingBytes, share.rank);
+    if (share.rank == 0) {
+      write_half<T, 0>(g, sums, added, out, share.row0, share.column0, memory);
     } else {
-      send_half<0>(sums, there);
-    }
-    streaming::cluster_arrive();
-    streaming::cluster_wait();
-    if (rank == 0) {
-      add_half<0>(sums, inbox);
-      write_half<T, 0>(g, sums, added, out, row0, column0, memory);
-    } else {
-      add_half<8>(sums, inbox);
-      write_half<T, 8>(g, sums, added, out, row0, column0, memory);
+      write_half<T, 8>(g, sums, added, out, share.row0, share.column0, memory);
     }
   }
 #endif
 }
 
-template <class T, bool kBf16, int kSplit>
-fulcrum_status launch(const Gemm& g, const GemmOperands& operands, cudaStream_t stream) {
-  constexpr int kBytes = kRingBytes + kInboxBytes + kTile * 4;
-  const auto kernel = group_kernel<T, kBf16, kSplit>;
-  static const cudaError_t allowed =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
-  FULCRUM_CUDA(allowed);
-  cudaLaunchAttribute attributes[2] = {};
-  const int64_t tiles = (g.m + kTile - 1) / kTile * ((g.n + kTile - 1) / kTile);
-  cudaLaunchConfig_t config = streaming::config_of({.ctas = tiles * kSplit,
-                                                    .threads = kThreads,
-                                                    .programmatic = true,
-                                                    .cluster = kSplit,
-                                                    .shared_bytes = kBytes},
-                                                   nullptr, attributes);
-  config.stream = stream;
-  config.gridDim.y = static_cast<unsigned>(g.batch);
-  FULCRUM_CUDA(cudaLaunchKernelEx(&config, kernel, g, operands.a, operands.b, operands.bias,
-                                  static_cast<T*>(operands.c)));
-  return done();
+template <class T, bool kBf16>
+fulcrum_status launch_halves(const Gemm& g, const GemmOperands& operands, int split, cudaStream_t stream) {
+  return split == 1 ? group::launch<group_kernel<T, kBf16, 1>, 1, kBytes, T>(g, operands, stream)
+                    : group::launch<group_kernel<T, kBf16, 2>, 2, kBytes, T>(g, operands, stream);
 }
 
 }  // namespace
 
-bool group_takes(const Gemm& g, const GemmOperands& operands) {
+bool group_takes(const Gemm& g, const GemmOperands& operands, int products) {
   constexpr int64_t kMostEntries = 65535, kMost = std::numeric_limits<int32_t>::max();
+  const int64_t least_k = products > 1 ? tf32::kLeftOut + 2 : 1;  // K + 8 roundings of a term are allowed
   const auto bits = reinterpret_cast<uintptr_t>(operands.a) | reinterpret_cast<uintptr_t>(operands.b) |
                     reinterpret_cast<uintptr_t>(operands.c);
   const int64_t tiles = (g.m + kTile - 1) / kTile * ((g.n + kTile - 1) / kTile);
   const int64_t vector = wg::kChunkBytes / static_cast<int64_t>(bytes_of(g.element));
   return available() && device().major == 9 && device().minor == 0 && bits % wg::kChunkBytes == 0 &&
-         g.k > 0 && g.k < kMost / 2 && g.k % vector == 0 && g.n % vector == 0 && g.batch <= kMostEntries &&
-         tiles <= kMost / 2;
+         g.k >= least_k && g.k < kMost / 2 && g.k % vector == 0 && g.n % vector == 0 &&
+         g.batch <= kMostEntries && tiles <= kMost / 2;
 }
 
 int group_split_for(const Gemm& g) {
@@ -243,15 +184,12 @@ int group_split_for(const Gemm& g) {
   return tiles * 2 <= device().sms && g.k > kDepth ? 2 : 1;
 }
 
-fulcrum_status enqueue_group(const Gemm& g, const GemmOperands& operands, int split, cudaStream_t stream) {
+fulcrum_status enqueue_group(const Gemm& g, const GemmOperands& operands, const GroupWay& way,
+                             cudaStream_t stream) {
   if (g.outputs() == 0) return done();
-  if (g.element == Element::f32) return enqueue_group_tf32(g, operands, split, stream);
-  if (g.element == Element::bf16) {
-    return split == 1 ? launch<__nv_bfloat16, true, 1>(g, operands, stream)
-                      : launch<__nv_bfloat16, true, 2>(g, operands, stream);
-  }
-  return split == 1 ? launch<__half, false, 1>(g, operands, stream)
-                    : launch<__half, false, 2>(g, operands, stream);
+  if (g.element == Element::f32) return enqueue_group_f32(g, operands, way, stream);
+  return g.element == Element::bf16 ? launch_halves<__nv_bfloat16, true>(g, operands, way.split, stream)
+                                    : launch_halves<__half, false>(g, operands, way.split, stream);
 }
 
 }  // namespace fulcrum::backends::cuda

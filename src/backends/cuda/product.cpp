@@ -24,10 +24,12 @@ constexpr double kTensorFlops = 4e9;    // above it nor are our tensor-core prod
 constexpr double kTinyFlops = 1 << 16;  // below it one launch is all the time there is
 constexpr int kRounds = 3, kMostCalls = 20;
 constexpr float kRoundMs = 0.2F, kLongRoundMs = 4;
-constexpr double kLongFlops =
-    5e10;  // above it a round lasts until the device's clock has settled under the load
+constexpr double kLongFlops = 1e10;  // above it a round lasts until the clock has settled under the load
 
 double flops_of(const Gemm& g) { return 2.0 * static_cast<double>(g.outputs()) * static_cast<double>(g.k); }
+
+/// What a product of ours in the precision of f32 is made of.
+int products_of(Precision precision) { return precision == Precision::fp32 ? 3 : 1; }
 
 bool is_plain(const Gemm& g) { return !g.has_bias && g.activation == Activation::none; }
 
@@ -46,6 +48,7 @@ Key key_of(const Gemm& g, Precision precision, Choice choice, const GemmOperands
 fulcrum_status Product::take(const Gemm& gemm, Precision precision, const Route& route) {
   gemm_ = gemm;
   route_ = route;
+  products_ = products_of(precision);
   if (route.maker != Maker::library) return done();
   FULCRUM_STATUS(LtForm::make(gemm, precision, route.fused, &form_));
   if (route.workspace_bytes > 0) FULCRUM_STATUS(workspace_.take(route.workspace_bytes));
@@ -57,7 +60,8 @@ fulcrum_status Product::run(const GemmOperands& operands, cudaStream_t stream) c
   if (gemm_.outputs() == 0) return done();
   if (route_.maker == Maker::tensor)
     return enqueue_tensor(gemm_, operands, static_cast<TensorTile>(route_.tile), stream);
-  if (route_.maker == Maker::group) return enqueue_group(gemm_, operands, route_.tile, stream);
+  if (route_.maker == Maker::group)
+    return enqueue_group(gemm_, operands, GroupWay{route_.tile, products_}, stream);
   if (route_.maker == Maker::chains) {
     enqueue_tiles(gemm_, operands, route_.tile, stream);
     return launched("a matrix product");
@@ -108,7 +112,9 @@ class RouteSearch {
       for (const TensorTile tile : kTensorTiles)
         routes_.push_back(Route{.maker = Maker::tensor, .tile = static_cast<int>(tile)});
     }
-    if (precision_ != Precision::fp32 && flops_of(gemm_) < kTensorFlops && group_takes(gemm_, operands_)) {
+    // Nothing multiplies f32 faster, however much of it there is.
+    if ((precision_ == Precision::fp32 || flops_of(gemm_) < kTensorFlops) &&
+        group_takes(gemm_, operands_, products_of(precision_))) {
       for (const int split : kGroupSplits) routes_.push_back(Route{.maker = Maker::group, .tile = split});
     }
     if (flops_of(gemm_) > kOwnFlops) return;

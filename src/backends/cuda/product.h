@@ -41,6 +41,7 @@ class Product {
 
   Gemm gemm_;
   Route route_;
+  int products_ = 1;  // of tf32 for one of f32, where ours is taken
   std::unique_ptr<LtForm> form_;
   Scratch workspace_, sums_;
 };

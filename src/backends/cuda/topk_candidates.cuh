@@ -221,10 +221,12 @@ struct Choice {
 
 /// CTA number b has queries of tile b % query_tiles, and of rows the tiles b / query_tiles, + chunks, ...
 template <int kTerms, int kQueries, bool kAligned>
-__global__ void __launch_bounds__(kTensorThreads, 2) find_candidates(TensorSearch s) {
+__global__ void __launch_bounds__(kTensorThreads, (TensorRing<kTerms, kQueries>::kCtas))
+    find_candidates(TensorSearch s) {
   using Tile = TensorTile<kQueries>;
+  constexpr int kStages = TensorRing<kTerms, kQueries>::kStages;
   extern __shared__ __align__(128) char memory[];
-  auto& state = *reinterpret_cast<typename Tile::State*>(memory + Tile::kStages * Tile::kStageBytes);
+  auto& state = *reinterpret_cast<typename Tile::State*>(memory + kStages * Tile::kStageBytes);
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
   const std::int64_t chunk = blockIdx.x / s.query_tiles, query0 = blockIdx.x % s.query_tiles * kQueries;
   const std::int64_t tiles = (s.search.row_count + kTileRows - 1) / kTileRows;
@@ -241,21 +243,21 @@ __global__ void __launch_bounds__(kTensorThreads, 2) find_candidates(TensorSearc
   copies.left = own_tiles * slabs;
   const std::uint32_t base = shared_of(memory);
 #pragma unroll
-  for (int stage = 0; stage < Tile::kStages - 1; ++stage) copies.copy_next(base + stage * Tile::kStageBytes);
+  for (int stage = 0; stage < kStages - 1; ++stage) copies.copy_next(base + stage * Tile::kStageBytes);
   int stage = 0;
   for (std::int64_t tile = 0; tile < own_tiles; ++tile) {
     Sums<kQueries> sums = {};
     float row_square = 0, query_square = 0;
     for (std::int64_t slab = 0; slab < slabs; ++slab) {
-      await_copies<Tile::kStages - 2>();
+      await_copies<kStages - 2>();
       __syncthreads();  // the slab is there for all, and nobody reads the one before it any more
-      copies.copy_next(base + (stage == 0 ? Tile::kStages - 1 : stage - 1) * Tile::kStageBytes);
+      copies.copy_next(base + (stage == 0 ? kStages - 1 : stage - 1) * Tile::kStageBytes);
       const char* slab_memory = memory + stage * Tile::kStageBytes;
       if (!s.search.known) row_square = add_squares(slab_memory, thread, row_square);
       if (tile == 0 && thread < kQueries)
         query_square = add_squares(slab_memory + Tile::kRowBytes, thread, query_square);
       use_slab<kTerms, kQueries>(base + stage * Tile::kStageBytes, sums, warp, lane);
-      stage = stage + 1 == Tile::kStages ? 0 : stage + 1;
+      stage = stage + 1 == kStages ? 0 : stage + 1;
     }
     const std::int64_t row0 = (chunk + tile * s.chunks) * kTileRows;
     choice.learn_lengths(row0, row_square, tile == 0, query_square);

@@ -4,6 +4,7 @@
 // Which streamed kernel serves a search, and its launches.
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 
 #include "backends/cuda/topk_stream.cuh"
 
@@ -126,7 +127,10 @@ fulcrum_status enqueue_stream(const Search& s, const StreamShape& shape, void* l
                                   .chunks = shape.chunks,
                                   .lists = static_cast<Key*>(lists),
                                   .tickets = tickets,
-                                  .capacity = shape.capacity});
+                                  .capacity = shape.capacity,
+                                  .ahead = std::getenv("FULCRUM_AHEAD")
+                                               ? std::atoi(std::getenv("FULCRUM_AHEAD"))
+                                               : 1});
 }
 
 }  // namespace fulcrum::backends::cuda::topk

@@ -12,8 +12,8 @@ namespace fulcrum::backends::cuda::topk {
 namespace {
 
 constexpr std::int64_t kBatch = 8192;  // queries at once: what candidates take grows with them
-constexpr int kMostShared =
-    std::max({TensorTile<16>::kSharedBytes, TensorTile<64>::kSharedBytes, TensorTile<128>::kSharedBytes});
+constexpr int kMostShared = std::max({TensorRing<1, 16>::kSharedBytes, TensorRing<3, 16>::kSharedBytes,
+                                      TensorRing<1, 64>::kSharedBytes, TensorRing<1, 128>::kSharedBytes});
 using Kernel = void (*)(TensorSearch);
 
 struct Choices {
@@ -23,7 +23,7 @@ struct Choices {
 
 template <int kTerms, int kQueries, bool kAligned>
 Choices kernel_for() {
-  return {find_candidates<kTerms, kQueries, kAligned>, TensorTile<kQueries>::kSharedBytes};
+  return {find_candidates<kTerms, kQueries, kAligned>, TensorRing<kTerms, kQueries>::kSharedBytes};
 }
 
 Choices kernel_of(const Search& s, const TensorShape& shape) {
@@ -121,8 +121,11 @@ TensorShape tensor_shape(const Search& s, int terms) {
   if (!s.aligned || s.k > 16 || queries <= 64 || streaming::divide_up(queries, 128) * row_tiles < slots)
     shape.queries = 64;
   if (s.aligned && queries <= 32) shape.queries = 16;
+  const bool is_thin = shape.queries == 16 && shape.terms == 3;
+  const std::int64_t ctas = is_thin ? TensorRing<3, 16>::kCtas * std::int64_t{device().sms} : slots;
   shape.query_tiles = streaming::divide_up(queries, shape.queries);
-  shape.chunks = std::clamp<std::int64_t>(slots / shape.query_tiles, 1, row_tiles);
+  shape.chunks =
+      std::clamp<std::int64_t>(std::min<std::int64_t>(ctas, kMostChunks) / shape.query_tiles, 1, row_tiles);
   return shape;
 }
 

@@ -54,7 +54,6 @@ struct TensorTile {
   static constexpr int kGroups = kWarpsDown * 8;  // of rows; a thread's rows belong to one
   // Where a warp's rows are cut in two there are twice as many.
   static constexpr int kHalves = kQueries == 64 ? 2 : 1, kMaxima = kGroups * kHalves;
-  static constexpr int kStages = kQueries == 128 ? 3 : kQueries == 64 ? 4 : 5;
   static constexpr int kRowBytes = kTileRows * kDepth * 4, kStageBytes = (kTileRows + kQueries) * kDepth * 4;
   static constexpr int kPitch = kQueries + 8;  // of the maxima: spreads groups over banks
   static_assert(kAlong % 2 == 0 && kDown % kHalves == 0);
@@ -67,7 +66,16 @@ struct TensorTile {
     float bound[kQueries];
     int count[kQueries];
   };
-  static constexpr int kSharedBytes = kStages * kStageBytes + static_cast<int>(sizeof(State));
+};
+
+/// Slabs in a CTA's ring, and CTAs of a multiprocessor. Three products a term leave less time to wait for memory: few
+/// queries then have more warps and fewer slabs.
+template <int kTerms, int kQueries>
+struct TensorRing {
+  static constexpr int kCtas = kTerms == 3 && kQueries == 16 ? 3 : 2;
+  static constexpr int kStages = kQueries == 128 || kCtas == 3 ? 3 : kQueries == 64 ? 4 : 5;
+  static constexpr int kSharedBytes = kStages * TensorTile<kQueries>::kStageBytes +
+                                      static_cast<int>(sizeof(typename TensorTile<kQueries>::State));
 };
 
 __device__ __forceinline__ std::uint32_t shared_of(const void* pointer) {

@@ -17,6 +17,8 @@ namespace fulcrum::cli {
 namespace {
 
 constexpr double kCeilingSeconds = 40;
+// A row of fewer samples, though as many would have been done in time, is measured again.
+constexpr std::int64_t kFewSamples = 5, kAffordable = 20;
 
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -151,8 +153,16 @@ Status Stock::measure(const Case& one, std::optional<ops::Problem>& problem, con
   config.machine = &host_;
   config.keep_raw = false;
   config.interrupted = interrupted;
+  const double begin = now_seconds();
   FULCRUM_TRY(Measurement row, measure::run(one.kernel, *problem, config));
   if (interrupted()) return {};
+  const bool short_call = static_cast<double>(kAffordable) * row.seconds.median < config.budget_seconds;
+  if (row.samples < kFewSamples && short_call) {
+    // Opening the call and checking its result took the time: they get theirs on top.
+    config.budget_seconds += now_seconds() - begin;
+    FULCRUM_TRY(row, measure::run(one.kernel, *problem, config));
+    if (interrupted()) return {};
+  }
   std::erase_if(rows_, [&row](const Measurement& other) { return other.row() == row.row(); });
   rows_.push_back(std::move(row));
   ++measured_;

@@ -13,6 +13,8 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "cli/profile/math.h"
+
 namespace fulcrum::cli {
 namespace {
 
@@ -117,6 +119,7 @@ struct FrameFacts {
   bool around_op = false;  // named like an op, and like what is done before or after it
   bool of_system = false, lock = false, allocation = false, system_call = false, parallel = false,
        of_threads = false;
+  std::string math;  // of the math library: which function
 };
 
 /// Sums of one row while samples come in.
@@ -125,6 +128,7 @@ struct Sums {
   double on_cpu = 0, waiting = 0, cpu_seconds = 0, locks = 0, allocation = 0, system = 0, parallel = 0;
   std::unordered_map<std::string, double> functions;  // that made it a row, by seconds
   std::unordered_map<std::size_t, double> loops;      // numbers of profile.loops around it, by CPU seconds
+  std::map<std::string, double> math;                 // CPU seconds by scalar math function
 };
 
 class Attribution {
@@ -159,7 +163,9 @@ class Attribution {
     const std::string bare = bare_name(frame.function), last = last_name(bare);
     FrameFacts facts;
     facts.around_op = matches(last, kNotTheOp) && !op_of_name(last).empty();
-    facts.op = op_of_symbol(frame.function);
+    facts.math = math_function(frame);
+    // tanhf of one number is no op of ours.
+    if (facts.math.empty()) facts.op = op_of_symbol(frame.function);
     facts.of_system = matches(frame.module, kSystemModules);
     facts.lock = matches(last, kLocks);
     facts.allocation = matches(last, kAllocation);
@@ -252,6 +258,7 @@ class Attribution {
       sums.loops[*loop] += sample.weight_seconds;
       break;
     }
+    if (const std::string* math = math_below(frames, below)) sums.math[*math] += sample.weight_seconds;
     sums.locks += lock ? seconds : 0;
     sums.allocation += allocation ? seconds : 0;
     sums.system += system ? seconds : 0;
@@ -259,6 +266,16 @@ class Attribution {
       const Frame& frame = profile_.frames[frames[owner.frame]];
       sums.functions[frame.function + "\n" + frame.module] += seconds;
     }
+  }
+
+  /// The math function that a sample ended in, by the name that it was called by; none: it ended elsewhere.
+  const std::string* math_below(const std::vector<std::uint32_t>& frames, std::size_t below) const {
+    const std::string* found = nullptr;
+    for (std::size_t i = 0; i < below && !facts_[frames[i]].math.empty(); ++i) {
+      const std::string& name = facts_[frames[i]].math;
+      if (found == nullptr || name != "libm") found = &name;
+    }
+    return found;
   }
 
   std::optional<std::size_t> loop_of(std::uint32_t number) const {
@@ -293,6 +310,7 @@ class Attribution {
         row.parallel = fmt::format("{:.0f} threads inside at once", row.threads);
       }
     }
+    for (const auto& [function, seconds] : sums.math) row.math[function] = seconds / sums.cpu_seconds;
     const auto loop = std::max_element(sums.loops.begin(), sums.loops.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     if (loop != sums.loops.end() && loop->second > kMostOfIt * sums.cpu_seconds) {

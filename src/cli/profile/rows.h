@@ -30,6 +30,8 @@ struct CodeRow {
   bool recursive = false;
   double locks = 0, allocation = 0, system = 0;  // parts of the row spent below it in such calls
   const CpuProfile::Mix* mix = nullptr;
+  std::map<std::string, double>
+      math;               // parts of its CPU time in scalar functions of the math library, by name
   double iterations = 0;  // of the parallel loop around it, as seen; 0: not known
   double entries = 0;     // of that loop; 0: not known
   std::string parallel;   // what shows that it runs in parallel today; empty: nothing does

@@ -7,10 +7,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fulcrum/machine.h>
+#include <fulcrum/record.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "cli/profile/math.h"
 #include "cli/profile/profile.h"
 
 namespace fulcrum::cli {
@@ -54,7 +56,7 @@ double mean_bits(const CpuProfile::Mix& mix) {
   return share > 0 ? sum / share : kScalarBits / 2;
 }
 
-model::UnknownCode code_of(const CodeRow& row, const CpuProfile& profile) {
+model::UnknownCode code_of(const CodeRow& row, const CpuProfile& profile, const VectorMath& math) {
   model::UnknownCode code;
   const double scale = row.share.value > 0 ? row.seconds / row.share.value : 0;
   code.seconds = row.seconds;
@@ -66,6 +68,8 @@ model::UnknownCode code_of(const CodeRow& row, const CpuProfile& profile) {
   code.least_bytes = profile.touched_bytes * std::min(1.0, row.share.value);
   code.iterations = row.iterations;
   code.entries = row.entries;
+  code.math_share = math.share;
+  code.math_gain = math.gain;
   if (row.mix == nullptr) {
     code.moves_bytes = false;
     return code;
@@ -107,7 +111,7 @@ std::string doubt_of(const CodeRow& row, bool foreign) {
 }
 
 model::PlanItem item_of(const CodeRow& row, const CpuProfile& profile, const Machine& host,
-                        const GpuCeilings* gpu) {
+                        const GpuCeilings* gpu, double fresh_seconds_per_byte) {
   const bool foreign = profile.origin != "fulcrum";
   model::PlanItem item;
   item.name = row.name;
@@ -119,7 +123,10 @@ model::PlanItem item_of(const CodeRow& row, const CpuProfile& profile, const Mac
   item.facts.parallel = foreign ? std::string() : row.parallel;
   item.facts.weak_evidence = foreign || (!row.shape && item.facts.parallel.empty());
   item.facts.doubt = item.facts.weak_evidence ? doubt_of(row, foreign) : std::string();
-  const model::Bounds bounds = model::bounds_of(code_of(row, profile), host, gpu);
+  const VectorMath math = vector_math_of(row.math, host.cpu);
+  model::UnknownCode code = code_of(row, profile, math);
+  code.fresh_seconds_per_byte = fresh_seconds_per_byte;
+  const model::Bounds bounds = model::bounds_of(code, host, gpu);
   if (row.shape && !row.op.empty()) {
     item.op = row.op;
     item.shape = *row.shape;
@@ -135,6 +142,7 @@ model::PlanItem item_of(const CodeRow& row, const CpuProfile& profile, const Mac
   if (!item.facts.serial.empty()) return item;
   item.facts.iterations = row.iterations;
   item.facts.narrow_seconds = bounds.narrow_seconds;
+  item.facts.scalar_math = math.text;
   item.now = bounds.now;
   if (bounds.cpu.valid()) item.best_cpu = bounds.cpu;
   if (bounds.gpu.valid()) item.best_gpu = bounds.gpu;
@@ -158,7 +166,8 @@ std::string attribution_text(const std::vector<CodeRow>& rows, const record::Hot
 
 }  // namespace
 
-Subject subject_of(const CpuProfile& profile, const Machine& host, const GpuCeilings* gpu) {
+Subject subject_of(const CpuProfile& profile, const Machine& host, const GpuCeilings* gpu,
+                   double fresh_seconds_per_byte) {
   const record::Hot hot = record::hot(profile);
   const std::vector<CodeRow> rows = code_rows(profile, hot);
   Subject subject;
@@ -167,7 +176,7 @@ Subject subject_of(const CpuProfile& profile, const Machine& host, const GpuCeil
   subject.input.subject = fmt::format("program {}", subject.name);
   subject.input.use.regime = Regime::roundtrip;
   for (const CodeRow& row : rows) {
-    subject.input.items.push_back(item_of(row, profile, host, gpu));
+    subject.input.items.push_back(item_of(row, profile, host, gpu, fresh_seconds_per_byte));
     add_wants(subject, subject.input.items.back());
   }
   subject.notes.push_back(attribution_text(rows, hot));
@@ -196,7 +205,8 @@ Result<Subject> subject_of_profile(const Options& options, const Stock& stock, C
     return Error{Code::interrupted, "interrupted while the program ran",
                  "to stop early, use `fulcrum record`"};
   }
-  return subject_of(*profile, stock.host(), gpu ? &targets.front().profile.gpus.front() : nullptr);
+  const double fresh = options.has("profile") ? 0 : record::seconds_per_fresh_byte();
+  return subject_of(*profile, stock.host(), gpu ? &targets.front().profile.gpus.front() : nullptr, fresh);
 }
 
 }  // namespace fulcrum::cli

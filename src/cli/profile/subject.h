@@ -13,7 +13,9 @@ namespace fulcrum::cli {
 /// What --profile names, or the command after `--`, recorded now. `stock` was opened before, so that the machine is
 /// measured already when the program ends.
 Result<Subject> subject_of_profile(const Options& options, const Stock& stock, Context& context);
-/// The same from a profile that is there. `gpu` may be null.
-Subject subject_of(const CpuProfile& profile, const Machine& host, const GpuCeilings* gpu);
+/// The same from a profile that is there. `gpu` may be null; fresh_seconds_per_byte is that of the machine that ran the
+/// program (record.h), 0: not known.
+Subject subject_of(const CpuProfile& profile, const Machine& host, const GpuCeilings* gpu,
+                   double fresh_seconds_per_byte = 0);
 
 }  // namespace fulcrum::cli

@@ -114,7 +114,7 @@ Slack slack_of(const Op& op, DType dtype, std::string_view precision) {
   constexpr double kBfloatFactor = 8;  // three bits less
   Slack slack;
   const bool has_f32 = std::find(op.dtypes.begin(), op.dtypes.end(), DType::f32) != op.dtypes.end();
-  slack.is_16_bit = has_f32 && dtype != DType::f32;
+  slack.is_16_bit = has_f32 && (dtype == DType::f16 || dtype == DType::bf16);
   if (!op.dtypes.empty() && !has_f32 && dtype == DType::bf16) slack.factor = kBfloatFactor;
   if (op.dtypes.empty() && !op.slots.empty()) dtype = op.slots[0].dtype;
   for (const Rounding& rounding : kRoundings) {

@@ -6,6 +6,7 @@
 #include <fulcrum/ops/half.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -53,6 +54,26 @@ void draw_lengths(std::span<std::int64_t> lengths, std::int64_t n, std::uint64_t
 }
 
 bool is_16_bit(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+
+/// Where a slot's type follows the shape, u8 is one of 256 levels: level k stands for k / 255.
+std::uint8_t level_from_float(float value) {
+  return static_cast<std::uint8_t>(std::lround(255 * std::clamp(value, 0.0F, 1.0F)));
+}
+float float_from_level(std::uint8_t level) { return static_cast<float>(level) / 255; }
+
+/// A level is its own bin of 256, whatever range of values a call names. The reference, which reads k / 255, finds the
+/// same bins between 0 and 1.
+void bin_by_level(const Op& op, Args& args) {
+  int number = 0;
+  for (const Slot& slot : op.slots) {
+    if (slot.kind != SlotKind::real && slot.kind != SlotKind::integer && slot.kind != SlotKind::choice)
+      continue;
+    fulcrum_scalar& scalar = args.scalar[number++];
+    if (slot.name == "range") scalar.i = 0;
+    if (slot.name == "lo") scalar.f = 0;
+    if (slot.name == "hi") scalar.f = 1;
+  }
+}
 
 template <class T>
 std::span<T> view(const GuardedBuffer& buffer) {
@@ -125,10 +146,32 @@ void Problem::State::draw() {
       if (!slot.finite) sprinkle(values, options.special, tensor, key);
       std::transform(values.begin(), values.end(), halves.begin(),
                      dtype == DType::f16 ? half_from_float : bfloat_from_float);
+    } else if (pointers[p].holds_levels()) {
+      pointers[p].widened.resize(view<std::uint8_t>(pointers[p].buffer).size());
+      fill(pointers[p].widened, slot.fill, key);
     } else {
       std::memset(pointers[p].buffer.data(), 0, pointers[p].buffer.span().size());
     }
   }
+}
+
+/// Inputs from their fills and from the op's own rule, which both give f32; levels are the nearest to those.
+void Problem::State::fill_inputs() {
+  draw();
+  bind();
+  if (op->make_inputs) {
+    Args drawn = args;
+    for (std::size_t p = 0; p < pointers.size(); ++p) {
+      if (pointers[p].holds_levels()) drawn.ptr[p] = pointers[p].widened.data();
+    }
+    op->make_inputs(drawn, options.seed);
+  }
+  for (Pointer& pointer : pointers) {
+    if (!pointer.holds_levels()) continue;
+    std::transform(pointer.widened.begin(), pointer.widened.end(), view<std::uint8_t>(pointer.buffer).begin(),
+                   level_from_float);
+  }
+  widen();
 }
 
 /// Points the arguments at the buffers.
@@ -175,7 +218,13 @@ void Problem::State::remember() {
 void Problem::State::widen() {
   for (Pointer& pointer : pointers) {
     const bool is_read = pointer.slot->kind != SlotKind::out && !pointer.buffer.empty();
-    if (!is_read || !pointer.slot->follows_dtype || !is_16_bit(pointer.dtype)) continue;
+    if (!is_read || !pointer.slot->follows_dtype) continue;
+    if (pointer.holds_levels()) {
+      const auto levels = view<std::uint8_t>(pointer.buffer);
+      pointer.widened.resize(levels.size());
+      std::transform(levels.begin(), levels.end(), pointer.widened.begin(), float_from_level);
+    }
+    if (!is_16_bit(pointer.dtype)) continue;
     const auto bits = view<std::uint16_t>(pointer.buffer);
     pointer.widened.resize(bits.size());
     std::transform(bits.begin(), bits.end(), pointer.widened.begin(),
@@ -207,9 +256,8 @@ Result<Problem> Problem::make(const Op& op, const Shape& shape, const Options& o
   }
   FULCRUM_CHECK(state->allocate());
   state->truth_args = state->args;
-  state->draw();
-  state->bind();
-  if (op.make_inputs) op.make_inputs(state->args, options.seed);
+  if (!op.dtypes.empty() && state->shape.dtype == DType::u8) bin_by_level(op, state->truth_args);
+  state->fill_inputs();
   state->remember();
   FULCRUM_CHECK(state->prepare());
   Problem problem(std::move(state));
@@ -263,9 +311,7 @@ void Problem::reset() {
     }
   }
   if (!changed || !state.drawn) return;
-  state.draw();
-  state.bind();
-  if (state.op->make_inputs) state.op->make_inputs(state.args, state.options.seed);
+  state.fill_inputs();
 }
 
 }  // namespace fulcrum::ops

@@ -22,7 +22,7 @@ enum class EdgeKind : std::uint8_t {
   order,     // op -> op of another stream: events, the legacy default stream
   engine,    // copy -> next copy of that direction
   resource,  // op -> op that was seen to begin when it ended
-  crowd,     // kernel that fills the device -> next such kernel; counts only when ops move to other streams
+  crowd,     // kernel that fills half of the device -> next such kernel, whatever streams they are in
 };
 
 struct Edge {

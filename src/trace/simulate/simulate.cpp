@@ -179,7 +179,11 @@ class Pass {
       case EdgeKind::resource:
         return flags & (kGone | kOwnStream) ? INT64_MIN : end_[edge.from] + edge.lag_ns;
       case EdgeKind::crowd:
-        return change_.own_stream.empty() || (flags & kGone) ? INT64_MIN : end_[edge.from] + edge.lag_ns;
+        // Nodes of a graph follow each other more closely than launches do.
+        return flags & kGone
+                   ? INT64_MIN
+                   : end_[edge.from] +
+                         (change_.own_stream.empty() ? std::min<std::int64_t>(0, edge.lag_ns) : edge.lag_ns);
       default:
         return INT64_MIN;
     }

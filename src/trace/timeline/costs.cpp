@@ -101,14 +101,42 @@ double usual_pinned_rate(const GpuTrace& trace) {
   return generation >= 9 ? 50e9 : generation == 8 ? 24e9 : 12e9;  // PCIe 5, 4, 3
 }
 
-/// What tracing adds to a launch: the record of the kernel and that of the call, which takes half as long. The
-/// predicted total is of both, also where files keep fewer ops than there were launches.
+/// Time of windows in which a process had ops: what records cost is known as a share of that.
+double working_seconds(const Joined& joined, std::uint32_t process) {
+  constexpr std::int64_t kStretchNs = 20'000'000;  // as the collector looks at it
+  double ns = 0;
+  std::int64_t stretch = -1;
+  std::int32_t window = -1;
+  for (const auto i : joined.ops) {
+    if (joined.process_of[i] != process || joined.window_of[i] < 0) continue;
+    const Span& span = joined.windows[std::size_t(joined.window_of[i])];
+    const std::int64_t number = (joined.begin_ns[i] - span.begin_ns) / kStretchNs;
+    if (joined.window_of[i] == window && number == stretch) continue;
+    window = joined.window_of[i];
+    stretch = number;
+    ns += double(std::clamp<std::int64_t>(span.length_ns() - number * kStretchNs, 0, kStretchNs));
+  }
+  return ns * 1e-9;
+}
+
+/// Seconds that records took inside windows; -1: not known. Outside them launches were counted, which is part of what
+/// the process lost and of no record's price.
+double recording_seconds(const Joined& joined) {
+  double seconds = -1;
+  for (std::uint32_t p = 0; p < joined.trace.processes.size(); ++p) {
+    const GpuTrace::Process& process = joined.trace.processes[p];
+    const double share = process.full_overhead_share;
+    const double of_windows = share > 0 ? working_seconds(joined, p) * share / (1 + share) : -1;
+    if (of_windows > 0 || process.overhead_seconds >= 0)
+      seconds = std::max(seconds, 0.0) + (of_windows > 0 ? of_windows : process.overhead_seconds);
+  }
+  return seconds;
+}
+
+/// What tracing adds to a launch: the record of the kernel and that of the call, which takes half as long.
 Timeline::Cost tracing_cost(const Joined& joined, const Costs& known) {
   if (known.record_seconds > 0) return {known.record_seconds + known.call_record_seconds, known.from};
-  double overhead = -1;
-  for (const auto& process : joined.trace.processes) {
-    if (process.overhead_seconds >= 0) overhead = std::max(overhead, 0.0) + process.overhead_seconds;
-  }
+  const double overhead = recording_seconds(joined);
   const auto launches =
       std::count_if(joined.trace.calls.begin(), joined.trace.calls.end(), [](const auto& call) {
         return call.kind == CallKind::launch || call.kind == CallKind::copy || call.kind == CallKind::memset;

@@ -7,13 +7,16 @@
 // range that is the convolution's own, store the convolution. A warp's first and last column, and a row above and below
 // it, are labelled only for their neighbours.
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <span>
+#include <vector>
 
 #include "backends/cuda/conv2d.cuh"
 #include "backends/cuda/entropy_any.cuh"
 #include "backends/cuda/entropy_bins.cuh"
+#include "backends/cuda/entropy_fours.cuh"
 #include "backends/cuda/entropy_pairs.cuh"
 
 namespace fulcrum::backends::cuda::kernels {
@@ -147,11 +150,41 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   sink.end();
 }
 
+template <class Shape>
+__device__ __forceinline__ Strip<int> four_strip_of(const LabelJob& job, int unit) {
+  const int across = static_cast<int>(job.across), rows = static_cast<int>(job.strip_rows);
+  const int down = unit / across, first = down * rows, h = static_cast<int>(job.image.h);
+  if (down >= job.strips) return Strip<int>{};
+  const int last = min(first + rows, h);
+  return Strip<int>{
+      unit % across * Shape::kOwn - 4, max(first - 1, 0), min(last + 1, h), first, last, Shape::kOwnFirst,
+      Shape::kOwnFirst + Shape::kOwn};
+}
+
+template <class Shape>
+__global__ void __launch_bounds__(Shape::kThreads, 1)
+    label_fours(LabelJob job, ConvImage image, BinImage bins, const uint4* tables) {
+  extern __shared__ uint4 memory_vectors[];
+  auto* memory = reinterpret_cast<unsigned char*>(memory_vectors);
+  prepare_fours<Shape>(memory, tables);
+  streaming::follow();
+  __syncthreads();
+  const TeamWarp warp;
+  const auto strip = four_strip_of<Shape>(job, static_cast<int>(blockIdx.x) * Shape::kTeams + warp.team);
+  if (strip.first >= strip.last) return;
+  const auto* judges =
+      reinterpret_cast<const PairJudge*>(memory + Shape::kHistograms + Shape::kSteps + Shape::kLows);
+  FourSink<Shape> sink(job, image, judges, strip, warp, may_have_nan<Shape>(bins, strip));
+  slide_fours<Shape>(bins, strip, memory, warp, [&](int y, const auto& windows) { sink.take(y, windows); });
+  sink.end();
+}
+
 /// What a plan of this op has.
 struct OwnPlan {
   std::unique_ptr<Plan, void (*)(void*)> shared{nullptr, drop_plan};
   int window = 0;
   PairScale scale = {};
+  Scratch steps;  // of pairs of counts, in units of `scale`, and judges
 };
 
 struct Call {
@@ -243,6 +276,37 @@ fulcrum_status run_pairs(Call call, void* stream, std::int64_t count) {
   return done();
 }
 
+/// Bins in a launch of their own, then their windows in fours.
+template <int kSize>
+fulcrum_status run_fours(Call call, void* stream, std::int64_t count) {
+  using Shape = FourShape<kSize, false>;
+  const Conv& c = call.conv;
+  if (call.bounds == Bounds::kernel_bound) call.job.bins = Bins{call.lo, call.hi, 0};
+  const std::int64_t pitch = BinImage::pitch_of(c.wo), blocks = BinImage::blocks_of(c.wo);
+  auto* const memory = reinterpret_cast<unsigned char*>(c.y);
+  const BinImage bins{memory + BinImage::kMargin, memory + c.ho * pitch,  pitch,
+                      static_cast<int>(c.ho),     static_cast<int>(c.wo), static_cast<int>(blocks)};
+  LabelJob& job = call.job;
+  job.across = divide_up(c.wo + Shape::kOwnFirst, Shape::kOwn);
+  job.strip_rows = rows_for(c.ho, job.across, std::int64_t{Shape::kTeams} * device().sms, 2);
+  job.strips = divide_up(c.ho, job.strip_rows);
+  const bool programmatic = streaming::can_follow(nullptr) != 0;
+  const streaming::Launch first{divide_up(blocks * divide_up(c.ho, kBinRows), kBinWarps), kBinWarps * kWarp,
+                                programmatic};
+  const streaming::Launch second{divide_up(job.across * job.strips, Shape::kTeams), Shape::kThreads,
+                                 programmatic, 1, Shape::kSharedBytes};
+  const bool vectors = c.pad_x == 1 && c.w % 4 == 0 && reinterpret_cast<std::uintptr_t>(c.x) % 16 == 0;
+  const auto kernel = label_fours<Shape>;
+  FULCRUM_STATUS(streaming::allow_shared<Shape::kSharedBytes>(kernel));
+  for (std::int64_t i = 0; i < count; ++i) {
+    FULCRUM_STATUS(streaming::launch(vectors ? conv_bins<true> : conv_bins<false>, first, stream, 1, job,
+                                     image_of(c), bins));
+    FULCRUM_STATUS(streaming::launch(kernel, second, stream, 1, job, image_of(c), bins,
+                                     call.plan->steps.as<const uint4>()));
+  }
+  return done();
+}
+
 bool fits_pairs(const Call& call) {
   const Conv& c = call.conv;
   return c.kh == 3 && c.kw == 3 && call.bounds != Bounds::image && fits_strips(c.h, c.w) &&
@@ -302,13 +366,16 @@ bool is_empty(const fulcrum_args& a) { return a.dim[kH] == 0 || a.dim[kW] == 0; 
 
 constexpr int kWholeRow = 64;  // pixels of a turn: more than any row has
 
-enum class Way { pairs, one_launch, two_launches };
+enum class Way { fours, pairs, one_launch, two_launches };
 
 template <int kSize, Way kWay>
 fulcrum_status run_size(const Call& call, void* stream, std::int64_t count) {
   using Shape = WindowShape<kSize, 2, kWholeRow>;
   if constexpr (kWay == Way::pairs) {
     if (fits_pairs(call)) return run_pairs<kSize>(call, stream, count);
+  }
+  if constexpr (kWay == Way::fours) {
+    if (fits_pairs(call)) return run_fours<kSize>(call, stream, count);
   }
   return run_strips<Shape, kWay == Way::one_launch>(call, stream, count);
 }
@@ -338,8 +405,21 @@ fulcrum_status fill(OwnPlan& own, const fulcrum_args& a) {
   FULCRUM_STATUS(make_plan(a.prepared, bytes, &shared));
   own.shared.reset(static_cast<Plan*>(shared));
   own.window = static_cast<int>(a.scalar[kWindow].i);
-  own.scale = pair_scale(static_cast<const std::int64_t*>(a.prepared),
-                         std::min(own.window, 9) * std::min(own.window, 9));
+  const auto* const table = static_cast<const std::int64_t*>(a.prepared);
+  const int pixels = std::min(own.window, 9) * std::min(own.window, 9);
+  own.scale = pair_scale(table, pixels);
+  const int window = std::min(own.window, 9);
+  std::vector<std::uint32_t> words = pair_steps(table, window, own.scale.units);
+  const segment::Thresholds t = segment::thresholds_of(a.scalar[kT].f);
+  const auto judges = pair_judges(table, window, {t.high, t.middle, t.low}, own.scale);
+  const std::size_t steps_bytes = words.size() * sizeof(words[0]),
+                    judges_bytes = judges.size() * sizeof(judges[0]);
+  words.resize((steps_bytes + judges_bytes) / sizeof(words[0]));
+  std::memcpy(reinterpret_cast<char*>(words.data()) + steps_bytes, judges.data(), judges_bytes);
+  FULCRUM_STATUS(own.steps.take(steps_bytes + judges_bytes));
+  FULCRUM_CUDA(cudaMemcpyAsync(own.steps.as<void>(), words.data(), steps_bytes + judges_bytes,
+                               cudaMemcpyHostToDevice, stream_of(nullptr)));
+  FULCRUM_CUDA(cudaStreamSynchronize(stream_of(nullptr)));
   if (bytes == 0) return done();
   FULCRUM_CUDA(
       cudaMemsetAsync(own.shared->middle.as<void>(), 0, static_cast<std::size_t>(bytes), stream_of(nullptr)));
@@ -370,9 +450,9 @@ fulcrum_kernel make_kernel(const char* variant) {
 }  // namespace
 
 std::span<const fulcrum_kernel> conv_entropy_segment() {
-  static const fulcrum_kernel kernels[] = {make_kernel<run<Way::pairs>>("default"),
-                                           make_kernel<run<Way::one_launch>>("one_launch"),
-                                           make_kernel<run<Way::two_launches>>("two_launches")};
+  static const fulcrum_kernel kernels[] = {
+      make_kernel<run<Way::fours>>("default"), make_kernel<run<Way::pairs>>("pairs"),
+      make_kernel<run<Way::one_launch>>("one_launch"), make_kernel<run<Way::two_launches>>("two_launches")};
   return kernels;
 }
 

@@ -1,12 +1,17 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// pixel_entropy on the device: sliding windows (entropy_window.cuh) with sums of T in integers, so the bits are those of
-// every backend. range=auto takes the image's extremes in a launch before.
+// pixel_entropy on the device: sliding windows with sums of T in integers, so the bits are those of every backend. Small
+// windows slide in fours over bins that a launch before stores (entropy_fours.cuh), larger ones over the pixels
+// (entropy_window.cuh). range=auto takes the image's extremes in a launch before.
 #include <algorithm>
+#include <memory>
+#include <new>
 #include <span>
+#include <vector>
 
 #include "backends/cuda/entropy_any.cuh"
+#include "backends/cuda/entropy_bins.cuh"
 
 namespace fulcrum::backends::cuda::kernels {
 namespace {
@@ -105,6 +110,26 @@ __global__ void __launch_bounds__(Shape::kThreads, 3) entropy_strips(Job job) {
   add_clamped(clamped, job.totals, job.clamped);
 }
 
+/// bits_of_unit: what a unit of a sum of 16 bits is worth.
+template <class Shape>
+__global__ void __launch_bounds__(Shape::kThreads, 1)
+    entropy_fours(Job job, BinImage bins, bool may_nan, float bits_of_unit, const uint4* tables) {
+  extern __shared__ uint4 memory_vectors[];
+  auto* memory = reinterpret_cast<unsigned char*>(memory_vectors);
+  prepare_fours<Shape>(memory, tables);
+  streaming::follow();
+  __syncthreads();
+  const TeamWarp warp;
+  const auto strip =
+      strip_of<Shape::kUnit, int>(job, static_cast<int>(blockIdx.x) * Shape::kTeams + warp.team);
+  if (strip.first >= strip.last) return;
+  auto sink = sink_of<2, int>(job, strip.column + 4 * warp.lane + 2 * warp.role);
+  const bool nan = may_nan && may_have_nan<Shape>(bins, strip);
+  slide_fours<Shape>(bins, strip, memory, warp, [&](int y, const auto& windows) {
+    sink.take(y, WholeSums<Shape>(windows, bits_of_unit), nan);
+  });
+}
+
 __global__ void __launch_bounds__(AnyWindow::kThreads) entropy_any(Job job) {
   extern __shared__ uint4 memory_vectors[];
   for (int i = threadIdx.x; i < kHistogramBytes / 16; i += AnyWindow::kThreads) {
@@ -187,8 +212,18 @@ std::int64_t window_of(const fulcrum_args& a) {
   return a.scalar[kWindow].i;
 }
 
+/// What a plan of this op has.
+struct OwnPlan {
+  std::unique_ptr<Plan, void (*)(void*)> shared{nullptr, drop_plan};
+  int window = 0;  // whose steps are there; 0: none
+  float bits_of_unit = 0;
+  Scratch steps;  // of pairs of counts, and their lowest bits
+};
+
+const OwnPlan& own_of(const fulcrum_args& a) { return *static_cast<const OwnPlan*>(a.plan); }
+
 Job job_of(const fulcrum_args& a) {
-  const auto& plan = *static_cast<const Plan*>(a.plan);
+  const Plan& plan = *own_of(a).shared;
   const bool automatic = a.scalar[kRange].i == 1;
   return Job{.image = {a.in<float>(kX), a.dim[0], a.dim[1]},
              .out = a.out<float>(kOut),
@@ -233,8 +268,97 @@ fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
   return run_any(job, stream, count);
 }
 
+/// Whether windows slide in fours.
+bool takes_fours(std::int64_t h, std::int64_t w, std::int64_t window) {
+  const bool size = (window >= 3 && window <= 9 && window % 2 == 1) || window == 8;
+  return size && fits_strips(h, w) &&
+         device().shared_bytes_per_block >= static_cast<int>(FourShape<9, true>::kSharedBytes);
+}
+
+/// Bins of pixels or bytes, then their windows in fours.
+template <int kSize>
+fulcrum_status run_fours(Job job, const OwnPlan& plan, const unsigned char* bytes, void* stream,
+                         std::int64_t count) {
+  using Shape = FourShape<kSize, true>;
+  const std::int64_t h = job.image.h, w = job.image.w;
+  const std::int64_t pitch = BinImage::pitch_of(w), blocks = BinImage::blocks_of(w);
+  auto* const memory = plan.shared->middle.as<unsigned char>();
+  const BinImage bins{memory + BinImage::kMargin, memory + h * pitch,  pitch,
+                      static_cast<int>(h),        static_cast<int>(w), static_cast<int>(blocks)};
+  streaming::Launch windows = cut(job, Shape::kUnit, Shape::kTeams, 1, Shape::kSharedBytes);
+  windows.threads = Shape::kThreads;
+  const streaming::Launch before{divide_up(blocks * divide_up(h, kBinRows), kBinWarps), kBinWarps * kWarp,
+                                 windows.programmatic};
+  const std::int64_t extremes = std::min<std::int64_t>(8 * device().sms, divide_up(h * w, 1024));
+  const auto aligned = [&](const void* x, std::uintptr_t unit) {
+    return w % 4 == 0 && reinterpret_cast<std::uintptr_t>(x) % unit == 0;
+  };
+  FULCRUM_STATUS(streaming::allow_shared<Shape::kSharedBytes>(entropy_fours<Shape>));
+  for (std::int64_t call = 0; call < count; ++call) {
+    if (bytes != nullptr) {
+      FULCRUM_STATUS(streaming::launch(aligned(bytes, 4) ? byte_bins<true> : byte_bins<false>, before, stream,
+                                       1, bytes, bins, job.clamped));
+    } else {
+      if (job.range == Range::image) {
+        FULCRUM_STATUS(streaming::launch(entropy_extremes,
+                                         streaming::Launch{extremes, kExtremesThreads, windows.programmatic},
+                                         stream, 1, job.image, job.totals));
+      }
+      FULCRUM_STATUS(streaming::launch(aligned(job.image.x, 16) ? image_bins<true> : image_bins<false>,
+                                       before, stream, 1, job.image.x, bins,
+                                       BinJob{job.range, job.bins, job.totals, job.clamped}));
+    }
+    FULCRUM_STATUS(streaming::launch(entropy_fours<Shape>, windows, stream, 1, job, bins, bytes == nullptr,
+                                     plan.bits_of_unit, plan.steps.as<const uint4>()));
+  }
+  return done();
+}
+
+fulcrum_status run_fours(const Job& job, const OwnPlan& plan, const unsigned char* bytes, void* stream,
+                         std::int64_t count) {
+  switch (job.window) {
+    case 3:
+      return run_fours<3>(job, plan, bytes, stream, count);
+    case 5:
+      return run_fours<5>(job, plan, bytes, stream, count);
+    case 7:
+      return run_fours<7>(job, plan, bytes, stream, count);
+    case 8:
+      return run_fours<8>(job, plan, bytes, stream, count);
+    default:
+      return run_fours<9>(job, plan, bytes, stream, count);
+  }
+}
+
 fulcrum_status run_default(const fulcrum_args* a, void* stream, std::int64_t count) {
   return run<1, kWholeRow, true>(a, stream, count);
+}
+
+fulcrum_status run_by_fours(const fulcrum_args* a, void* stream, std::int64_t count) {
+  if (a->dim[0] == 0 || a->dim[1] == 0) return done();
+  if (own_of(*a).window == 0) return run_default(a, stream, count);
+  return run_fours(job_of(*a), own_of(*a), nullptr, stream, count);
+}
+
+/// Bytes: in fours, or as pixels of the range 0 to 1 whose bins they are.
+fulcrum_status run_bytes(const fulcrum_args* a, void* stream, std::int64_t count) {
+  const std::int64_t n = a->dim[0] * a->dim[1];
+  if (n == 0) return done();
+  const auto* const bytes = a->in<unsigned char>(kX);
+  if (own_of(*a).window != 0) return run_fours(job_of(*a), own_of(*a), bytes, stream, count);
+  fulcrum_args wide = *a;
+  auto* const pixels = own_of(*a).shared->middle.as<float>();
+  wide.ptr[kX] = pixels;
+  wide.scalar[kRange].i = 0;
+  wide.scalar[kLo].f = 0, wide.scalar[kHi].f = 1;
+  constexpr int kThreads = 256;
+  const streaming::Launch shape{std::min<std::int64_t>(divide_up(n, kThreads), 8 * device().sms), kThreads,
+                                streaming::can_follow(nullptr) != 0};
+  for (std::int64_t call = 0; call < count; ++call) {
+    FULCRUM_STATUS(streaming::launch(widen_bytes, shape, stream, 1, bytes, n, pixels));
+    FULCRUM_STATUS(run_default(&wide, stream, 1));
+  }
+  return done();
 }
 
 fulcrum_status run_plainly(const fulcrum_args* a, void* stream, std::int64_t count) {
@@ -242,17 +366,58 @@ fulcrum_status run_plainly(const fulcrum_args* a, void* stream, std::int64_t cou
   return run_any(job_of(*a), stream, count);
 }
 
-fulcrum_status plan_of(const fulcrum_kernel*, const fulcrum_args* a, void** plan) {
-  return make_plan(a->prepared, 0, plan);
+/// Steps for windows in fours, where the window is one of those that have them.
+fulcrum_status fill_steps(OwnPlan& own, const std::int64_t* table, int window) {
+  const PairScale scale = pair_scale(table, window * window);
+  std::vector<std::uint32_t> words = pair_steps(table, window, scale.units);
+  const std::vector<std::uint32_t> lows = pair_lows(table, window);
+  words.insert(words.end(), lows.begin(), lows.end());
+  const std::size_t bytes = words.size() * sizeof(words[0]);
+  FULCRUM_STATUS(own.steps.take(bytes));
+  FULCRUM_CUDA(
+      cudaMemcpyAsync(own.steps.as<void>(), words.data(), bytes, cudaMemcpyHostToDevice, stream_of(nullptr)));
+  FULCRUM_CUDA(cudaStreamSynchronize(stream_of(nullptr)));
+  own.bits_of_unit = static_cast<float>(1 / scale.units);
+  own.window = window;
+  return done();
 }
 
-template <auto kEntry>
+/// kFours: windows may slide in fours. Memory between launches holds bins with room around them, which is read but not
+/// counted, or bytes as pixels.
+template <bool kFours, bool kBytes>
+fulcrum_status fill(OwnPlan& own, const fulcrum_args& a) {
+  const std::int64_t h = a.dim[0], w = a.dim[1], window = window_of(a);
+  const bool fours = kFours && takes_fours(h, w, window);
+  const std::int64_t pixels = h * w;
+  const std::int64_t bytes = pixels == 0 ? 0 : fours ? BinImage::bytes_of(h, w) : kBytes ? 4 * pixels : 0;
+  void* shared = nullptr;
+  FULCRUM_STATUS(make_plan(a.prepared, bytes, &shared));
+  own.shared.reset(static_cast<Plan*>(shared));
+  if (bytes == 0 || !fours) return done();
+  FULCRUM_CUDA(
+      cudaMemsetAsync(own.shared->middle.as<void>(), 0, static_cast<std::size_t>(bytes), stream_of(nullptr)));
+  return fill_steps(own, static_cast<const std::int64_t*>(a.prepared), static_cast<int>(window));
+}
+
+template <bool kFours, bool kBytes>
+fulcrum_status plan_of(const fulcrum_kernel*, const fulcrum_args* a, void** plan) {
+  std::unique_ptr<OwnPlan> own(new (std::nothrow) OwnPlan);
+  if (!own) return failed(FULCRUM_OUT_OF_MEMORY, "the plan of a pixel_entropy");
+  FULCRUM_STATUS((fill<kFours, kBytes>(*own, *a)));
+  *plan = own.release();
+  return done();
+}
+
+void drop_own(void* plan) { delete static_cast<OwnPlan*>(plan); }
+
+template <auto kEntry, bool kFours = false, bool kBytes = false>
 fulcrum_kernel make_kernel(const char* variant) {
   return fulcrum_kernel{.variant = variant,
+                        .dtype = kBytes ? "u8" : "f32",
                         .level = 2,
                         .isa = streaming::isa,
-                        .plan = plan_of,
-                        .drop = drop_plan,
+                        .plan = plan_of<kFours, kBytes>,
+                        .drop = drop_own,
                         .run = kEntry};
 }
 
@@ -260,8 +425,9 @@ fulcrum_kernel make_kernel(const char* variant) {
 
 std::span<const fulcrum_kernel> pixel_entropy() {
   static const fulcrum_kernel kernels[] = {
-      make_kernel<run_default>("default"), make_kernel<run<2, kWholeRow, true>>("columns2"),
-      make_kernel<run<1, 4, true>>("rolled"), make_kernel<run_plainly>("any")};
+      make_kernel<run_default>("default"),      make_kernel<run_by_fours, true>("fours"),
+      make_kernel<run_bytes, true, true>("u8"), make_kernel<run<2, kWholeRow, true>>("columns2"),
+      make_kernel<run<1, 4, true>>("rolled"),   make_kernel<run_plainly>("any")};
   return kernels;
 }
 

@@ -9,7 +9,7 @@
 namespace fulcrum::backends::cuda::probes {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kChainThreads = 256;
 constexpr int kChains = 8;
 constexpr int kUnrolled = 16;  // steps of every chain in one turn of the loop
 
@@ -17,7 +17,7 @@ __device__ float multiply_add(float x, float a, float b) { return __fmaf_rn(x, a
 __device__ double multiply_add(double x, double a, double b) { return __fma_rn(x, a, b); }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) chains(T a, T b, int turns, T* out) {
+__global__ void __launch_bounds__(kChainThreads) chains(T a, T b, int turns, T* out) {
   T x[kChains];
 #pragma unroll
   for (int c = 0; c < kChains; ++c) x[c] = static_cast<T>(threadIdx.x + c) * static_cast<T>(0x1p-8);
@@ -43,7 +43,7 @@ class ChainWindow : public Window {
     FULCRUM_STATUS(out_.take(sizeof(T)));
     FULCRUM_STATUS(marks_.open());
     int resident = 0;
-    FULCRUM_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, chains<T>, kThreads, 0));
+    FULCRUM_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, chains<T>, kChainThreads, 0));
     ctas_ = std::max(1, resident) * device().sms;
     double seconds = 0;
     for (turns_ = 16; turns_ < (1 << 20); turns_ *= 4) {  // some milliseconds, whatever the device's rate
@@ -64,11 +64,11 @@ class ChainWindow : public Window {
 
  private:
   double done_flops() const {
-    return 2.0 * kChains * kUnrolled * turns_ * kThreads * static_cast<double>(ctas_);
+    return 2.0 * kChains * kUnrolled * turns_ * kChainThreads * static_cast<double>(ctas_);
   }
   fulcrum_status launch(cudaStream_t stream) const {
     // Towards b / (1 - a): no chain overflows or becomes denormal.
-    chains<T><<<static_cast<unsigned>(ctas_), kThreads, 0, stream>>>(
+    chains<T><<<static_cast<unsigned>(ctas_), kChainThreads, 0, stream>>>(
         static_cast<T>(0.9990234375), static_cast<T>(0.7310585786), turns_, out_.as<T>());
     return launched("multiply-adds");
   }

@@ -45,7 +45,7 @@ fulcrum_status shortest(int times, double* seconds, const Step& step) {
   return done();
 }
 
-class Launch : public Window {
+class EmptyLaunch : public Window {
  public:
   fulcrum_status open(const fulcrum_probe&) override {
     double ignored = 0;
@@ -270,7 +270,7 @@ class GridBarrier : public Window {
 }  // namespace
 
 void add_latency_probes(std::vector<fulcrum_probe>& list) {
-  list.push_back(entry<Launch>("latency", "launch", 0, 1));
+  list.push_back(entry<EmptyLaunch>("latency", "launch", 0, 1));
   list.push_back(entry<LaunchSync>("latency", "launch_sync", 0, 1));
   list.push_back(entry<GraphSync>("latency", "graph_sync", 0, 1));
   list.push_back(entry<GraphNode>("latency", "graph_node", 0, 1));

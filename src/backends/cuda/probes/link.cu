@@ -10,16 +10,17 @@
 namespace fulcrum::backends::cuda::probes {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kLinkThreads = 256;
 constexpr int kLoads = 4;
 
 enum class Way { pinned_h2d, pinned_d2h, pageable_h2d, pageable_d2h, mapped_read, mapped_write, duplex };
 
 /// Words of 16 bytes, four in flight a thread; fewer than 16 bytes are one word of 4.
-__global__ void __launch_bounds__(kThreads) read_mapped(const uint4* from, int64_t words, unsigned* sink) {
+__global__ void __launch_bounds__(kLinkThreads)
+    read_mapped(const uint4* from, int64_t words, unsigned* sink) {
   unsigned seen = words == 0 ? *reinterpret_cast<const volatile unsigned*>(from) : 0;
-  const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
-  const int64_t first = blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x;
+  const int64_t step = static_cast<int64_t>(gridDim.x) * kLinkThreads;
+  const int64_t first = blockIdx.x * static_cast<int64_t>(kLinkThreads) + threadIdx.x;
   for (int64_t at = first; at < words; at += kLoads * step) {
     uint4 x[kLoads] = {};
 #pragma unroll
@@ -32,9 +33,9 @@ __global__ void __launch_bounds__(kThreads) read_mapped(const uint4* from, int64
   if (seen == 0x9E3779B1u) *sink = seen;
 }
 
-__global__ void __launch_bounds__(kThreads) write_mapped(uint4* to, int64_t words) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
-  const int64_t first = blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x;
+__global__ void __launch_bounds__(kLinkThreads) write_mapped(uint4* to, int64_t words) {
+  const int64_t step = static_cast<int64_t>(gridDim.x) * kLinkThreads;
+  const int64_t first = blockIdx.x * static_cast<int64_t>(kLinkThreads) + threadIdx.x;
   if (words == 0 && first == 0) *reinterpret_cast<unsigned*>(to) = 0x3F800000u;
   for (int64_t at = first; at < words; at += step) {
     const unsigned value = 0x3F800000u | (static_cast<unsigned>(at) * 0x9E3779B1u >> 9);
@@ -111,14 +112,14 @@ class LinkWindow : public Window {
 
   fulcrum_status enqueue_kernel(cudaStream_t stream) {
     const auto words = static_cast<int64_t>(bytes_ / sizeof(uint4));
-    const int64_t per_cta = kThreads * (kWay == Way::mapped_read ? kLoads : 1);
+    const int64_t per_cta = kLinkThreads * (kWay == Way::mapped_read ? kLoads : 1);
     const int64_t most = 4 * static_cast<int64_t>(cuda::device().sms);
     const auto ctas = static_cast<unsigned>(std::clamp<int64_t>((words + per_cta - 1) / per_cta, 1, most));
     if constexpr (kWay == Way::mapped_read) {
-      read_mapped<<<ctas, kThreads, 0, stream>>>(static_cast<const uint4*>(mapped_), words,
-                                                 sink_.as<unsigned>());
+      read_mapped<<<ctas, kLinkThreads, 0, stream>>>(static_cast<const uint4*>(mapped_), words,
+                                                     sink_.as<unsigned>());
     } else {
-      write_mapped<<<ctas, kThreads, 0, stream>>>(static_cast<uint4*>(mapped_), words);
+      write_mapped<<<ctas, kLinkThreads, 0, stream>>>(static_cast<uint4*>(mapped_), words);
     }
     return launched("mapped memory");
   }

@@ -15,7 +15,7 @@
 namespace fulcrum::backends::cuda::probes {
 namespace {
 
-constexpr int kThreads = 512;
+constexpr int kWalkThreads = 512;
 constexpr int64_t kWord = sizeof(uint4);
 
 enum class Mix { read, copy, write, add };
@@ -53,27 +53,28 @@ __device__ uint4 add(uint4 x, uint4 y) {
 }
 
 template <Mix kMix, int kLoads, bool kOnce>
-__global__ void __launch_bounds__(kThreads, 2) walk(Walk w) {
+__global__ void __launch_bounds__(kWalkThreads, 2) walk(Walk w) {
   unsigned seen = 0;
   int64_t tile = blockIdx.x % w.tiles;
 #pragma unroll 1
   for (int64_t turn = blockIdx.x; turn < w.total; turn += gridDim.x) {
-    const int64_t at = tile * (kThreads * kLoads) + threadIdx.x;
+    const int64_t at = tile * (kWalkThreads * kLoads) + threadIdx.x;
     uint4 x[kLoads], y[kLoads];
 #pragma unroll
     for (int j = 0; j < kLoads; ++j) {
-      if constexpr (kMix != Mix::write) x[j] = load<kOnce>(w.a + at + j * kThreads);
-      if constexpr (kMix == Mix::add) y[j] = load<kOnce>(w.b + at + j * kThreads);
+      if constexpr (kMix != Mix::write) x[j] = load<kOnce>(w.a + at + j * kWalkThreads);
+      if constexpr (kMix == Mix::add) y[j] = load<kOnce>(w.b + at + j * kWalkThreads);
     }
 #pragma unroll
     for (int j = 0; j < kLoads; ++j) {
       if constexpr (kMix == Mix::read) seen ^= x[j].x ^ x[j].y ^ x[j].z ^ x[j].w;
-      if constexpr (kMix == Mix::copy) store<kOnce>(w.b + at + j * kThreads, x[j]);
-      if constexpr (kMix == Mix::add) store<kOnce>(w.c + at + j * kThreads, add(x[j], y[j]));
+      if constexpr (kMix == Mix::copy) store<kOnce>(w.b + at + j * kWalkThreads, x[j]);
+      if constexpr (kMix == Mix::add) store<kOnce>(w.c + at + j * kWalkThreads, add(x[j], y[j]));
       if constexpr (kMix == Mix::write) {
         // Floats between 1 and 2: whoever reads them next must find numbers.
-        const unsigned value = 0x3F800000u | (static_cast<unsigned>(at + j * kThreads) * 0x9E3779B1u >> 9);
-        store<kOnce>(w.a + at + j * kThreads, make_uint4(value, value ^ 1u, value ^ 2u, value ^ 3u));
+        const unsigned value =
+            0x3F800000u | (static_cast<unsigned>(at + j * kWalkThreads) * 0x9E3779B1u >> 9);
+        store<kOnce>(w.a + at + j * kWalkThreads, make_uint4(value, value ^ 1u, value ^ 2u, value ^ 3u));
       }
     }
     tile += w.step;
@@ -93,16 +94,16 @@ template <Mix kMix, bool kOnce>
 fulcrum_status launch_walk(int loads, unsigned ctas, const Walk& w, cudaStream_t stream) {
   switch (loads) {
     case 1:
-      walk<kMix, 1, kOnce><<<ctas, kThreads, 0, stream>>>(w);
+      walk<kMix, 1, kOnce><<<ctas, kWalkThreads, 0, stream>>>(w);
       break;
     case 2:
-      walk<kMix, 2, kOnce><<<ctas, kThreads, 0, stream>>>(w);
+      walk<kMix, 2, kOnce><<<ctas, kWalkThreads, 0, stream>>>(w);
       break;
     case 4:
-      walk<kMix, 4, kOnce><<<ctas, kThreads, 0, stream>>>(w);
+      walk<kMix, 4, kOnce><<<ctas, kWalkThreads, 0, stream>>>(w);
       break;
     default:
-      walk<kMix, 8, kOnce><<<ctas, kThreads, 0, stream>>>(w);
+      walk<kMix, 8, kOnce><<<ctas, kWalkThreads, 0, stream>>>(w);
       break;
   }
   return launched("walking over memory");
@@ -111,7 +112,7 @@ fulcrum_status launch_walk(int loads, unsigned ctas, const Walk& w, cudaStream_t
 enum class By { walk, driver, tiles2, tiles4, ring };
 
 /// One launch over `bytes` of each array, `passes` times, with `ctas` CTAs (0: one for each tile).
-struct Launch {
+struct WalkLaunch {
   By by = By::walk;
   Mix mix = Mix::read;
   bool once = true;
@@ -153,7 +154,7 @@ struct Launch {
     w.b = array(1);
     w.c = array(2);
     w.sink = sink;
-    w.tiles = bytes / (kThreads * kWord * loads);
+    w.tiles = bytes / (kWalkThreads * kWord * loads);
     w.total = w.tiles * passes;
     const int64_t grid = ctas > 0 ? std::min(ctas, w.total) : w.total;
     w.step = grid % w.tiles;
@@ -189,7 +190,7 @@ class MemoryWindow : public Window {
   unsigned* counter() const { return numbers_.as<unsigned>() + 1; }
 
   /// Seconds of `times` launches. One more in front keeps the device busy while the host enqueues them.
-  fulcrum_status time(const Launch& launch, int times, double* seconds) {
+  fulcrum_status time(const WalkLaunch& launch, int times, double* seconds) {
     const cudaStream_t stream = stream_of(nullptr);
     FULCRUM_STATUS(launch(stream));
     FULCRUM_STATUS(marks_.begin(stream));
@@ -219,21 +220,21 @@ class RateWindow : public MemoryWindow {
     best_.sink = sink();
     best_.counter = counter();
     // All arrays together: the arena, or a third of L2, often enough for some hundred microseconds.
-    constexpr int64_t kTile = kThreads * kWord * 8;
+    constexpr int64_t kTile = kWalkThreads * kWord * 8;
     const int64_t all = kOnce ? arena_->bytes() : device().l2_bytes / 3;
     best_.bytes = all / arrays_of(kMix) / kTile * kTile;
     best_.passes = kOnce ? 1 : 200;
     if (best_.bytes <= 0) return failed(FULCRUM_UNSUPPORTED, "the device does not say how large its L2 is");
     for (const Setting& setting : kSettings) {
       if (!kOnce && setting.ctas_per_sm == 0) continue;
-      Launch trial = best_;
+      WalkLaunch trial = best_;
       trial.loads = setting.loads;
       trial.ctas = static_cast<int64_t>(setting.ctas_per_sm) * device().sms;
       FULCRUM_STATUS(try_out(trial));
     }
     if constexpr (kOnce) {
       for (const By by : {By::driver, By::tiles2, By::tiles4, By::ring}) {
-        Launch trial = best_;
+        WalkLaunch trial = best_;
         trial.by = by;
         const fulcrum_status status = try_out(trial);
         if (status.code != FULCRUM_UNSUPPORTED) FULCRUM_STATUS(status);
@@ -244,7 +245,7 @@ class RateWindow : public MemoryWindow {
   fulcrum_status run(double* seconds) override { return time(best_, 2, seconds); }
 
  private:
-  fulcrum_status try_out(const Launch& trial) {
+  fulcrum_status try_out(const WalkLaunch& trial) {
     double seconds = 0;
     FULCRUM_STATUS(time(trial, 2, &seconds));
     if (fastest_ == 0 || seconds < fastest_) {
@@ -254,7 +255,7 @@ class RateWindow : public MemoryWindow {
     return done();
   }
 
-  Launch best_;
+  WalkLaunch best_;
   double fastest_ = 0;
 };
 
@@ -277,7 +278,8 @@ class GridWindow : public MemoryWindow {
     launch_.base = base() + next_;
     next_ += launch_.bytes;
     const cudaStream_t stream = stream_of(nullptr);
-    Launch ahead = launch_;  // keeps the device busy while the host enqueues, in another part of the arena
+    WalkLaunch ahead =
+        launch_;  // keeps the device busy while the host enqueues, in another part of the arena
     ahead.base = base() + (next_ + launch_.bytes <= arena_->bytes() ? next_ : 0);
     FULCRUM_STATUS(ahead(stream));
     next_ = ahead.base - base() + launch_.bytes;
@@ -289,7 +291,7 @@ class GridWindow : public MemoryWindow {
   }
 
  private:
-  Launch launch_;
+  WalkLaunch launch_;
   int64_t next_ = 0;
 };
 
@@ -320,13 +322,13 @@ fulcrum_status fill_with_numbers(void* data, int64_t bytes, Number number, cudaS
   const auto ctas = static_cast<unsigned>(8 * device().sms);
   switch (number) {
     case Number::f32:
-      fill<<<ctas, kThreads, 0, stream>>>(static_cast<float*>(data), bytes / 4);
+      fill<<<ctas, kWalkThreads, 0, stream>>>(static_cast<float*>(data), bytes / 4);
       break;
     case Number::f16:
-      fill<<<ctas, kThreads, 0, stream>>>(static_cast<__half*>(data), bytes / 2);
+      fill<<<ctas, kWalkThreads, 0, stream>>>(static_cast<__half*>(data), bytes / 2);
       break;
     case Number::bf16:
-      fill<<<ctas, kThreads, 0, stream>>>(static_cast<__nv_bfloat16*>(data), bytes / 2);
+      fill<<<ctas, kWalkThreads, 0, stream>>>(static_cast<__nv_bfloat16*>(data), bytes / 2);
       break;
   }
   return launched("filling memory");

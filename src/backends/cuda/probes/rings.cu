@@ -13,7 +13,7 @@ namespace {
 
 using namespace streaming;
 
-constexpr int kThreads = 512, kCtasPerSm = 2;
+constexpr int kRingThreads = 512, kCtasPerSm = 2;
 constexpr int kTileVectors = 1024;
 constexpr unsigned kTileBytes = kTileVectors * sizeof(float4);
 
@@ -63,7 +63,7 @@ struct Feed {
 /// fill, a fill comes only when all threads have seen the phase before, and `parity` counts the fills of the places in
 /// turn.
 template <int kInputs, bool kWrites>
-__global__ void __launch_bounds__(kThreads, kCtasPerSm)
+__global__ void __launch_bounds__(kRingThreads, kCtasPerSm)
     pass_in_ring(Operands<kInputs> operands, int64_t tiles, unsigned* counter, unsigned* sink) {
   extern __shared__ __align__(128) char ring_memory[];
   auto* ring = reinterpret_cast<Tile<kInputs>*>(ring_memory);
@@ -85,10 +85,10 @@ __global__ void __launch_bounds__(kThreads, kCtasPerSm)
     const int64_t tile = tile_in[place];
     if (tile < 0) break;
 #pragma unroll
-    for (int i = 0; i < kTileVectors / kThreads; ++i) {
-      float4& x = ring[place].in[0][thread + i * kThreads];
+    for (int i = 0; i < kTileVectors / kRingThreads; ++i) {
+      float4& x = ring[place].in[0][thread + i * kRingThreads];
       if constexpr (kInputs == 2) {
-        const float4 y = ring[place].in[1][thread + i * kThreads];
+        const float4 y = ring[place].in[1][thread + i * kRingThreads];
         x = make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
       } else if (!kWrites) {
         seen ^= __float_as_uint(x.x) ^ __float_as_uint(x.y) ^ __float_as_uint(x.z) ^ __float_as_uint(x.w);
@@ -122,7 +122,8 @@ fulcrum_status launch_ring(const Operands<kInputs>& operands, int64_t bytes, uns
     return failed(FULCRUM_UNSUPPORTED, "no ring of shared memory");
   const auto kernel = pass_in_ring<kInputs, kWrites>;
   FULCRUM_STATUS(allow_shared<kBytes>(kernel));
-  return launch(kernel, Launch{ctas, kThreads, true, 1, kBytes}, stream, 1, operands, tiles, counter, sink);
+  return launch(kernel, Launch{ctas, kRingThreads, true, 1, kBytes}, stream, 1, operands, tiles, counter,
+                sink);
 }
 
 template <class Function>

@@ -113,8 +113,8 @@ void partial(const fulcrum_args* a, std::int32_t phase, std::int64_t begin, std:
   const Pipeline p(*a);
   auto* parts = static_cast<ops::EntropyPart*>(scratch);
   for (std::int64_t piece = begin; piece < end; ++piece) {
-    const std::int64_t first = piece * ops::kPipelinePieceRows;
-    const std::int64_t last = std::min(first + ops::kPipelinePieceRows, p.conv.ho);
+    const std::int64_t first = ops::pipeline_piece_row(piece, p.conv.ho);
+    const std::int64_t last = ops::pipeline_piece_row(piece + 1, p.conv.ho);
     if (phase == 0) {
       parts[piece] = extremes(*a, p, first, last);
     } else {

@@ -151,8 +151,8 @@ fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
 void partial(const fulcrum_args* a, std::int32_t phase, std::int64_t begin, std::int64_t end, void* scratch) {
   const Pipeline p(*a);
   auto* parts = static_cast<ops::EntropyPart*>(scratch);
-  const std::int64_t first = begin * ops::kPipelinePieceRows;
-  const std::int64_t last = std::min(end * ops::kPipelinePieceRows, p.conv.ho);
+  const std::int64_t first = ops::pipeline_piece_row(begin, p.conv.ho);
+  const std::int64_t last = ops::pipeline_piece_row(end, p.conv.ho);
   if (begin == end) return;
   if (phase == 0) {
     std::fill(parts + begin, parts + end, (HWY_DYNAMIC_DISPATCH(pipeline_extremes))(*a, first, last));

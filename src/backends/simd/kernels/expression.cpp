@@ -8,6 +8,8 @@
 #define HWY_TARGET_INCLUDE "backends/simd/kernels/expression.cpp"
 #include <hwy/foreach_target.h>
 
+#include <hwy/cache_control.h>
+
 #include "backends/simd/elementwise.h"
 #include "backends/simd/streaming-inl.h"
 #include "backends/simd/tape-inl.h"
@@ -16,11 +18,17 @@ HWY_BEFORE_NAMESPACE();
 namespace fulcrum::backends::simd::HWY_NAMESPACE {
 namespace {
 
+// Processors fetch ahead within a page, not beyond its end, and not for several leaves at their best: what lies so many
+// bytes ahead is asked for, unless the whole call fits near the core.
+constexpr std::size_t kAheadOfOneLeaf = 2048, kAhead = 4096;
+constexpr std::int64_t kNearBytes = 1 << 20;
+
 /// A call on elements that are counted from the first leaf's first.
 struct Interpreter {
   ops::Tape tape;
   TapeOperands operands;
   float* result;
+  std::size_t ahead = 0;  // 0: nothing is fetched
   HWY_ALIGN float temporaries[ops::kTapeTemporaries][kGroup];
 
   Interpreter(const fulcrum_args& args, std::int64_t begin)
@@ -30,9 +38,21 @@ struct Interpreter {
       operands.from[leaf] = args.in<float>(leaf) + begin;
       operands.moving[leaf] = ~std::size_t{0};
     }
+    const auto floats = static_cast<std::int64_t>(sizeof(float));
+    if (args.dim[0] * floats * (tape.leaves + 1) > kNearBytes)
+      ahead = tape.leaves == 1 ? kAheadOfOneLeaf : kAhead;
     for (int t = 0; t < tape.temporaries; ++t) {
       operands.from[ops::kTapeLeaves + t] = temporaries[t];
       operands.moving[ops::kTapeLeaves + t] = 0;
+    }
+  }
+
+  HWY_INLINE void fetch(std::size_t i) const {
+    if (ahead == 0) return;
+    for (int leaf = 0; leaf < tape.leaves; ++leaf) {
+      const auto at = reinterpret_cast<std::uintptr_t>(operands.from[leaf] + i) + ahead;
+      for (std::size_t line = 0; line < kGroup * sizeof(float); line += 64)
+        hwy::Prefetch(reinterpret_cast<const float*>(at + line));
     }
   }
 
@@ -51,7 +71,10 @@ struct Interpreter {
 
   void run(std::size_t n) {
     std::size_t i = 0;
-    for (; i + kGroup <= n; i += kGroup) store_group(run_tape(tape, operands, i), result + i);
+    for (; i + kGroup <= n; i += kGroup) {
+      fetch(i);
+      store_group(run_tape(tape, operands, i), result + i);
+    }
     if (i < n) run_some(i, n - i);
   }
 
@@ -65,12 +88,16 @@ struct Interpreter {
     for (std::size_t length = place_length(n - i); at_places && length > 0; length = place_length(n - i)) {
       for (const std::size_t end = i + length; i < end; i += kGroup) {
         for (std::size_t at = i; at < i + kPlaces * length; at += length) {
+          fetch(at);
           stream_group(run_tape(tape, operands, at), result + at);
         }
       }
       i += (kPlaces - 1) * length;
     }
-    for (; i + kGroup <= n; i += kGroup) stream_group(run_tape(tape, operands, i), result + i);
+    for (; i + kGroup <= n; i += kGroup) {
+      fetch(i);
+      stream_group(run_tape(tape, operands, i), result + i);
+    }
     if (i < n) run_some(i, n - i);
     hwy::FlushStream();
   }

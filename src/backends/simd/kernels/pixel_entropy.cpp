@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // pixel_entropy: rows of the image become bins, eight rows of outputs share one sliding pass (histogram-inl.h), and
-// the sums become bits by one fp64 division each.
+// the sums become bits by one fp64 division each. Pixels of the variant u8 are bins already.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/kernels/pixel_entropy.cpp"
 #include <fulcrum/ops/pixel_entropy.h>
@@ -43,6 +43,16 @@ struct ImageSource {
       rows.has_nan[r] = has_nan;
       for (i = 0; has_nan && i < w; ++i) rows.nan[r * w + i] = std::isnan(from[i]) ? 1 : 0;
     }
+  }
+};
+
+/// Pixels that are bins.
+struct LevelSource {
+  const std::uint8_t* x;
+  std::int64_t w;
+
+  void operator()(std::int64_t first, std::int64_t count, const BinRow& rows) {
+    std::memcpy(rows.bins, x + first * w, static_cast<std::size_t>(count * w));
   }
 };
 
@@ -114,6 +124,23 @@ std::int64_t entropy_rows(const fulcrum_args& a, const ops::EntropyBins& bins, s
   return source.binner.clamped;
 }
 
+/// The same rows of an image of bins. Without memory for records: every window on its own.
+void level_rows(const fulcrum_args& a, std::int64_t begin, std::int64_t end) {
+  const std::int64_t h = a.dim[kH], w = a.dim[kW], window = ops::entropy_window(a);
+  const std::uint8_t* x = a.in<std::uint8_t>(kX);
+  float* out = a.out<float>(kOut);
+  if (void* memory = workspace(EntropyStrip<std::int64_t>::bytes(w, window) / sizeof(float) + 1)) {
+    EntropyStrip<std::int64_t> strip(h, w, window, ops::entropy_steps(), memory);
+    LevelSource source{x, w};
+    EntropySink sink{out, w, window};
+    strip.run(begin, end, source, sink);
+    return;
+  }
+  const auto bin = [&](std::int64_t r, std::int64_t c) { return static_cast<int>(x[r * w + c]); };
+  for (std::int64_t i = begin * w; i < end * w; ++i)
+    out[i] = ops::entropy_at(i / w, i % w, window, h, w, bin);
+}
+
 /// Finite extremes of n pixels. Inf and NaN fail |x| <= largest.
 ops::EntropyPart extremes(const float* x, std::int64_t n) {
   const Float d;
@@ -141,6 +168,7 @@ namespace {
 
 enum Scalar { kWindow, kRule, kRange, kLo, kHi };
 HWY_EXPORT(entropy_rows);
+HWY_EXPORT(level_rows);
 HWY_EXPORT(extremes);
 
 bool range_is_auto(const fulcrum_args& a) { return a.scalar[kRange].i == 1; }
@@ -179,12 +207,36 @@ void partial(const fulcrum_args* a, std::int32_t phase, std::int64_t begin, std:
   parts[begin].clamped = (HWY_DYNAMIC_DISPATCH(entropy_rows))(*a, bins_of(*a, parts[0]), first, last);
 }
 
+fulcrum_status run_levels(const fulcrum_args* a, void*, std::int64_t count) {
+  const auto rows = HWY_DYNAMIC_DISPATCH(level_rows);
+  for (std::int64_t call = 0; call < count && a->dim[0] > 0 && a->dim[1] > 0; ++call) {
+    rows(*a, 0, a->dim[0]);
+    *a->out<std::int64_t>(2) = 0;
+  }
+  return done();
+}
+
+/// Nothing is to be known about the image first, and nothing clamped.
+void partial_levels(const fulcrum_args* a, std::int32_t phase, std::int64_t begin, std::int64_t end,
+                    void* scratch) {
+  std::fill_n(static_cast<ops::EntropyPart*>(scratch) + begin, end - begin, ops::EntropyPart{});
+  if (phase == 0 || begin == end) return;
+  (HWY_DYNAMIC_DISPATCH(level_rows))(*a, begin * ops::kEntropyPieceRows,
+                                     std::min(end * ops::kEntropyPieceRows, a->dim[0]));
+}
+
 }  // namespace
 
 namespace kernels {
 std::span<const fulcrum_kernel> pixel_entropy() {
   static const fulcrum_kernel kernels[] = {
-      {.variant = "default", .level = 2, .isa = isa_name, .run = run, .partial = partial}};
+      {.variant = "default", .level = 2, .isa = isa_name, .run = run, .partial = partial},
+      {.variant = "u8",
+       .dtype = "u8",
+       .level = 2,
+       .isa = isa_name,
+       .run = run_levels,
+       .partial = partial_levels}};
   return kernels;
 }
 }  // namespace kernels
