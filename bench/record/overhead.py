@@ -20,6 +20,7 @@ import time
 
 WORK = r"""
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -38,14 +39,16 @@ static double now(clockid_t clock) {
   clock_gettime(clock, &t);
   return t.tv_sec + 1e-9 * t.tv_nsec;
 }
-// Pieces of the same work for so many seconds, each with the time and the CPU time at its end.
-static int turns(double length, const char* file) {
+static volatile sig_atomic_t ended;
+static void end(int signal) { ended = signal; }
+// Pieces of the same work until it is told to end, each with the time and the CPU time at its end.
+static int turns(const char* file) {
   enum { kMost = 1 << 20 };
+  signal(SIGTERM, end);
   double (*ends)[2] = calloc(kMost, sizeof *ends);
   double x = 0.5;
-  const double end = now(CLOCK_MONOTONIC) + length;
   long n = 0;
-  for (; n < kMost && (n == 0 || ends[n - 1][0] < end); ++n) {
+  for (; n < kMost && !ended; ++n) {
     x = inner(x, 100000);
     ends[n][0] = now(CLOCK_MONOTONIC);
     ends[n][1] = now(CLOCK_PROCESS_CPUTIME_ID);
@@ -55,7 +58,7 @@ static int turns(double length, const char* file) {
   return fclose(out) != 0 || x == 0;
 }
 int main(int count, char** arguments) {
-  if (count > 3) return turns(atof(arguments[1]), arguments[2]);
+  if (count > 3) return turns(arguments[2]);
   const long rounds = atol(arguments[1]);
   double x = 0.5;
   for (long i = 0; i < rounds; ++i) x = inner(x, 1000);
@@ -85,7 +88,7 @@ def piece_seconds(ends, begin, end):
 def in_turns(fulcrum, program, out, turns, length, profile):
     """Recorded against bare before and after, of one process."""
     start, settle = 0.3, 0.05  # a recorder needs some time until it samples
-    process = subprocess.Popen([program, str((turns + 1) * (2 * length + 2)), out, "turns"])
+    process = subprocess.Popen([program, "0", out, "turns"])
     time.sleep(0.5)
     bare, recorded = [], []
     for _ in range(turns):
@@ -99,6 +102,7 @@ def in_turns(fulcrum, program, out, turns, length, profile):
     began = time.monotonic()
     time.sleep(length)
     bare.append((began + settle, time.monotonic() - settle))
+    process.terminate()
     process.wait()
     ends = [tuple(map(float, line.split())) for line in open(out)]
     pairs = []

@@ -89,6 +89,7 @@ Result<std::string> ledger_text(const Folder& folder, const std::filesystem::pat
   text += "These predictions were committed before the run that checked them (results/" + folder.name +
           "/predictions.jsonl, a line each; measurements are appended).\n\n";
   text += distributions("", model::summarise(ledger, "all")).markdown();
+  text += "\n" + distributions("by the run that measured them", model::summarise(ledger, "run")).markdown();
   text += "\n" + distributions("op", model::summarise(ledger, "op")).markdown();
   text += "\n" + distributions("regime", model::summarise(ledger, "regime")).markdown();
   text += "\n" + distributions("grade", model::summarise(ledger, "grade")).markdown();

@@ -40,7 +40,9 @@ Status add_peers(const Json& json, Folder& folder) {
     if (row.contains("error")) continue;
     FULCRUM_TRY(Shape shape, shape_from(text_at(row, "op"), text_at(row, "shape"), text_at(row, "dtype")));
     const std::string variant = text_at(row, "variant");
-    Peer peer{.name = variant.empty() || variant == text_at(json, "peer") ? name : name + " " + variant,
+    Peer peer{.name = variant.empty() || variant == text_at(json, "peer")
+                          ? name
+                          : fmt::format("{} {}", name, variant),
               .op = text_at(row, "op"),
               .precision = text_at(row, "precision"),
               .regime = text_at(row, "regime"),

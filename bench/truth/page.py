@@ -47,6 +47,8 @@ def overhead_table(document):
         for mode, row in document.get(name, {}).items():
             against = "" if mode == "bare" else f"{100 * (row['ratio'] - 1):+.1f} %{doubt(row)}"
             out.append(f"| {name} | {mode} | {row['us']:.2f} {unit} | {against} | {row['rounds']} |")
+    if len(out) == 2:  # nothing was timed
+        out = []
     if "totals" in document:
         out += ["", f"Among the kernels that make up 95 % of the GPU's time, no total of a trace with "
                 f"default options is further than {100 * document['totals']['worst']:.1f} % from that with --full."]

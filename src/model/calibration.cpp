@@ -32,7 +32,9 @@ double arithmetic_scaling(const CpuCeilings& cpu, int threads) {
 }
 
 bool usable(const Measurement& m) {
-  return m.quality != Quality::invalid && m.seconds.median > 0 && std::isfinite(m.seconds.median) &&
+  // Beside other programs on the device times are theirs as well.
+  const bool alone = std::find(m.flags.begin(), m.flags.end(), "shared_device") == m.flags.end();
+  return alone && m.quality != Quality::invalid && m.seconds.median > 0 && std::isfinite(m.seconds.median) &&
          !m.op.starts_with("probe_") && m.backend != "peers" && !m.backend.empty();
 }
 

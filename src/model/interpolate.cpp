@@ -193,6 +193,9 @@ Interpolated interpolate_field(std::span<const Sample> samples, const Features& 
     out.value += a[i] * b[i];
     out.sigma -= a[i] * a[i];
   }
+  // Two samples side by side that differ would send the surface far beyond all of them.
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  out.value = std::clamp(out.value, *least, *most);
   out.sigma = std::sqrt(std::max(out.sigma, kLeastSigma * kLeastSigma));
   out.inside = n > 2 && nearest < 1 && in_box(samples, at);
   return out;

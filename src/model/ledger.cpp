@@ -209,6 +209,7 @@ std::vector<ErrorDistribution> summarise(std::span<const LedgerRow> ledger, std:
     const std::string name = by == "grade"    ? std::string(to_string(row.grade))
                              : by == "regime" ? std::string(to_string(row.regime))
                              : by == "op"     ? row.op
+                             : by == "run"    ? row.time_utc.substr(0, 16)
                                               : "all";
     groups[name].push_back(std::move(error));
   }

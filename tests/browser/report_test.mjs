@@ -198,6 +198,9 @@ const tests = {
     await drawn(tab);
     await tab.emulateMedia({ media: "print" });
     assert.equal(await tab.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)");
+    await tab.setViewportSize({ width: 794, height: 1123 }); // A4, upright
+    const beyond = await tab.$$eval("#matrix table", (all) => all.filter((one) => one.getBoundingClientRect().right > innerWidth + 1).length);
+    assert.equal(beyond, 0);
     const pdf = await tab.pdf({ format: "A4", landscape: true });
     assert.ok(pdf.length > 10000);
     if (shots) writeFileSync(join(shots, "paper.pdf"), pdf);

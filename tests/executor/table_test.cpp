@@ -133,6 +133,8 @@ TEST(Table, TheGridSaysWhatTheModelSays) {
       const Choice choice = table.choose(*args, {}, all, tracker);
       if (choice.tier != Tier::grid) continue;
       ++by_grid;
+      const Tier next = table.choose(*args, {}, all, tracker).tier;
+      EXPECT_EQ(next, FeatureMap(table.op()).is_line() ? Tier::grid : Tier::seen) << name;
       const auto prices = table.prices(*args, {});
       double best = INFINITY;
       for (std::size_t c = 0; c < prices.size(); ++c) {

@@ -198,7 +198,8 @@ TEST(Simulation, KernelsThatFillTheDeviceDoNotRunSideBySideBecauseCopiesAreFaste
     change.call_ns[call] = 2'000;
   }
   const double left = trace::timeline(trace).seconds * 1e9 - saved_ns(trace, change);
-  EXPECT_GE(left, (kKernels - 1) * 1e6);
+  // A step of two kernels is no part of the timeline. Side by side they would take 650 us each.
+  EXPECT_GE(left, (kKernels - 2) * 1e6);
   EXPECT_LT(left, (kKernels + 2) * 1e6);
 }
 

@@ -96,8 +96,10 @@ export function breakevens(list: BreakEven[]): HTMLElement | null {
   const draw = (b: BreakEven): Draw => (c, narrow) => option(b, c, narrow);
   const text = el("p", { class: "answer small", id: "breakeven-text" });
   const say = (b: BreakEven) => {
-    const others = shape(b.shape);
-    text.textContent = `${b.text}${others ? ` (${others})` : ""}; grade ${b.grade}`;
+    const { [b.dim]: _, ...rest } = b.shape;
+    const others = shape(rest);
+    const answer = b.text.replaceAll(" n = ", ` ${b.dim} = `);
+    text.textContent = `${answer}${others ? `, with ${others}` : ""}; grade ${b.grade}`;
   };
   const picture = chart("breakeven-chart", "time of a call against size, CPU and GPU", draw(drawable[0]));
   const select = el("select", { id: "breakeven-choice", "aria-label": "op and regime" }) as HTMLSelectElement;

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <tuple>
@@ -46,9 +45,7 @@ class Branch {
   fulcrum_status make() {
     int least = 0, most = 0;
     FULCRUM_CUDA(cudaDeviceGetStreamPriorityRange(&least, &most));
-    const char* mode = std::getenv("FULCRUM_GUARD");
-    FULCRUM_CUDA(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking,
-                                              mode && std::atoi(mode) >= 10 ? most : least));
+    FULCRUM_CUDA(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, least));
     FULCRUM_CUDA(cudaEventCreateWithFlags(&leaves_, cudaEventDisableTiming));
     FULCRUM_CUDA(cudaEventCreateWithFlags(&returns_, cudaEventDisableTiming));
     return done();
@@ -122,21 +119,13 @@ fulcrum_status Plan::run(const fulcrum_args& a, cudaStream_t stream) {
   if (!branches_) {
     FULCRUM_STATUS(enqueue_guard_scan(guard, stream));
     FULCRUM_STATUS(library_->run(operands(a), stream, 1));
-    return enqueue_guard_patch(guard, false, stream);
-  }
-  static const int mode = std::getenv("FULCRUM_GUARD") ? std::atoi(std::getenv("FULCRUM_GUARD")) : 0;
-  const int thin = mode >= 10 ? mode : 0;
-  if (mode == 1 || mode == 3) {
-    FULCRUM_STATUS(library_->run(operands(a), stream, 1));
-    return mode == 1 ? done() : enqueue_guard_patch(guard, false, stream);
+    return enqueue_guard_patch(guard, stream);
   }
   FULCRUM_STATUS(branch_.leave(stream));
-  if (thin > 0) FULCRUM_STATUS(enqueue_guard_thin(guard, (thin / 10) * device().sms, branch_.stream()));
   FULCRUM_STATUS(library_->run(operands(a), stream, 1));
-  if (thin == 0) FULCRUM_STATUS(enqueue_guard_scan(guard, branch_.stream()));
+  FULCRUM_STATUS(enqueue_guard_scan(guard, branch_.stream()));
   FULCRUM_STATUS(branch_.come_back(stream));
-  if (mode == 2 || thin % 10 == 2) return done();
-  return enqueue_guard_patch(guard, mode == 4 || thin % 10 == 1, stream);
+  return enqueue_guard_patch(guard, stream);
 }
 
 fulcrum_status choose(const fulcrum_args& a, bool is_bf16, std::shared_ptr<DnnEngine>* engine) {

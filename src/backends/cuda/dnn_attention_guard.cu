@@ -100,56 +100,6 @@ __global__ void __launch_bounds__(kThreads) attention_guard_scan(const Attention
   if (threadIdx.x == 0) g.first_bad[blockIdx.x] = any ? static_cast<int>(begin) + shared_first : kNoKey;
 }
 
-/// As attention_guard_scan() for aligned rows, by single warps with few registers, which fit beside a kernel that leaves
-/// next to nothing of a multiprocessor.
-template <bool kBf16>
-__global__ void __launch_bounds__(32, 32) attention_guard_thin(const AttentionGuard g) {
-  constexpr int kBatch = 4;
-  const int lane = static_cast<int>(threadIdx.x), units = g.d / kVector;
-  const auto parts = static_cast<unsigned>(g.parts()), a_head = static_cast<unsigned>(g.parts_a_head());
-#pragma unroll 1
-  for (unsigned part = blockIdx.x; part < parts; part += gridDim.x) {
-    const int64_t head = part / a_head, begin = int64_t{part % a_head} * kPartKeys;
-    const auto rows = static_cast<int>(min(int64_t{kPartKeys}, g.keys - begin));
-    const int64_t offset = row_begin(g, head, g.keys, begin), stride = row_stride(g);
-    bool bad = false;
-#pragma unroll 1
-    for (int tensor = 0; tensor < 2; ++tensor) {
-      const uint16_t* from = (tensor == 0 ? g.k : g.v) + offset;
-#pragma unroll 1
-      for (int first = lane; first < rows * units; first += 32 * kBatch) {
-        uint4 bits[kBatch];
-#pragma unroll
-        for (int i = 0; i < kBatch; ++i) {
-          const int at = first + i * 32, row = at / units;
-          bits[i] = at < rows * units ? __ldg(reinterpret_cast<const uint4*>(
-                                            from + row * stride + (at - row * units) * kVector))
-                                      : make_uint4(0, 0, 0, 0);
-        }
-#pragma unroll
-        for (int i = 0; i < kBatch; ++i) bad |= any_non_finite<kBf16>(bits[i]);
-      }
-    }
-    if (__any_sync(0xFFFFFFFFU, bad)) {
-      // Rarely: which row is the first.
-      int first = kNoKey;
-      for (int row = lane; row < rows; row += 32) {
-        bool found = false;
-        for (int i = 0; i < g.d; ++i) {
-          found |= ((non_finite<kBf16>(g.k[offset + row * stride + i]) |
-                     non_finite<kBf16>(g.v[offset + row * stride + i])) &
-                    0x8000U) != 0;
-        }
-        if (found) first = min(first, row);
-      }
-      first = __reduce_min_sync(0xFFFFFFFFU, first);
-      if (lane == 0) g.first_bad[part] = static_cast<int>(begin) + first;
-    } else if (lane == 0) {
-      g.first_bad[part] = kNoKey;
-    }
-  }
-}
-
 /// The rows of a CTA that see something that is not finite; rarely any. `first`: of the head's keys.
 __device__ void patch_rows(const AttentionGuard& g, int64_t head, int64_t begin, int rows, int first,
                            const float* statistics) {
@@ -170,9 +120,6 @@ __device__ void patch_rows(const AttentionGuard& g, int64_t head, int64_t begin,
 /// index is divided, and all loads are under way at once. x: rows of a head, y: heads.
 __global__ void __launch_bounds__(kThreads)
     attention_guard_patch(const AttentionGuard g, int parts, int64_t first_head) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
   __shared__ int shared_first;
   const int thread = static_cast<int>(threadIdx.x);
   const int64_t head = first_head + blockIdx.y, begin = int64_t{blockIdx.x} * kPatchRows;
@@ -222,16 +169,7 @@ fulcrum_status enqueue_guard_scan(const AttentionGuard& g, cudaStream_t stream) 
   return launched("a look for NaN among keys and values");
 }
 
-fulcrum_status enqueue_guard_thin(const AttentionGuard& g, int ctas, cudaStream_t stream) {
-  if (g.is_bf16) {
-    attention_guard_thin<true><<<static_cast<unsigned>(ctas), 32, 0, stream>>>(g);
-  } else {
-    attention_guard_thin<false><<<static_cast<unsigned>(ctas), 32, 0, stream>>>(g);
-  }
-  return launched("a look for NaN among keys and values");
-}
-
-fulcrum_status enqueue_guard_patch(const AttentionGuard& g, bool programmatic, cudaStream_t stream) {
+fulcrum_status enqueue_guard_patch(const AttentionGuard& g, cudaStream_t stream) {
   constexpr int64_t kMostHeads = 65535;
   const int64_t blocks = (g.queries + kPatchRows - 1) / kPatchRows, heads = g.batches * g.heads;
   if (blocks > std::numeric_limits<int32_t>::max() || g.parts() > std::numeric_limits<int32_t>::max())
@@ -239,16 +177,7 @@ fulcrum_status enqueue_guard_patch(const AttentionGuard& g, bool programmatic, c
   // Heads past what a grid has down go in further launches.
   for (int64_t head = 0; head < heads; head += kMostHeads) {
     const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(std::min(kMostHeads, heads - head)));
-    cudaLaunchAttribute attribute{};
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config{};
-    config.gridDim = grid;
-    config.blockDim = dim3(kThreads);
-    config.stream = stream;
-    config.attrs = &attribute;
-    config.numAttrs = programmatic ? 1 : 0;
-    FULCRUM_CUDA(cudaLaunchKernelEx(&config, attention_guard_patch, g, static_cast<int>(g.parts_a_head()), head));
+    attention_guard_patch<<<grid, kThreads, 0, stream>>>(g, static_cast<int>(g.parts_a_head()), head);
   }
   return launched("rows that see a NaN");
 }

@@ -31,7 +31,6 @@ fulcrum_status enqueue_guard_scan(const AttentionGuard& guard, cudaStream_t stre
 
 /// Behind a look at the keys and behind the attention: makes the rows NaN that see one. An Inf in a query shows in its
 /// statistics, since all its scores are then infinite.
-fulcrum_status enqueue_guard_patch(const AttentionGuard& guard, bool programmatic, cudaStream_t stream);
-fulcrum_status enqueue_guard_thin(const AttentionGuard& guard, int ctas, cudaStream_t stream);
+fulcrum_status enqueue_guard_patch(const AttentionGuard& guard, cudaStream_t stream);
 
 }  // namespace fulcrum::backends::cuda

@@ -4,7 +4,6 @@
 // Which streamed kernel serves a search, and its launches.
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 
 #include "backends/cuda/topk_stream.cuh"
 
@@ -127,10 +126,7 @@ fulcrum_status enqueue_stream(const Search& s, const StreamShape& shape, void* l
                                   .chunks = shape.chunks,
                                   .lists = static_cast<Key*>(lists),
                                   .tickets = tickets,
-                                  .capacity = shape.capacity,
-                                  .ahead = std::getenv("FULCRUM_AHEAD")
-                                               ? std::atoi(std::getenv("FULCRUM_AHEAD"))
-                                               : 1});
+                                  .capacity = shape.capacity});
 }
 
 }  // namespace fulcrum::backends::cuda::topk

@@ -18,7 +18,6 @@ struct Stream {
   Key* lists;
   unsigned* tickets;
   int capacity;
-  int ahead = 1;
 };
 
 /// Where a warp's rows begin, and how far its tiles lie apart. Rows are below 2^31, so a tile behind the last still fits.
@@ -36,9 +35,9 @@ struct Walk {
 
 /// The first row of a warp's first tile to L2 while the call before is still at work.
 template <bool kAligned>
-__device__ inline void fetch_first_row(const Search& s, std::int64_t row, int lane, int ahead) {
-  if (kAligned && lane < ahead && row + lane < s.row_count && s.d <= 1 << 14)
-    streaming::fetch_ahead(s.rows + (row + lane) * s.d, static_cast<unsigned>(s.d) * 4);
+__device__ inline void fetch_first_row(const Search& s, std::int64_t row, int lane) {
+  if (kAligned && lane == 0 && row < s.row_count && s.d <= 1 << 14)
+    streaming::fetch_ahead(s.rows + row * s.d, static_cast<unsigned>(s.d) * 4);
 }
 
 /// The best keys of a warp for each of its queries. One query's live in registers, those of several in shared memory,
@@ -162,7 +161,7 @@ __global__ void __launch_bounds__(kThreads, kQueries == 1 && kRows > 1 ? 3 : 2) 
                  chunk = blockIdx.x / static_cast<unsigned>(s.groups);
   const std::int64_t query = min(std::int64_t{group} * kQueries, s.search.query_count - kQueries);
   Walk<kRows> walk(s, chunk, warp, warps);
-  fetch_first_row<kAligned>(s.search, walk.wanted(), lane, s.ahead);
+  fetch_first_row<kAligned>(s.search, walk.wanted(), lane);
   streaming::follow();
   const float* q = s.search.queries + query * s.search.d;
   float q_square = 0;

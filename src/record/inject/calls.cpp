@@ -76,7 +76,7 @@ void* real_function(const char* name, void* ours) {
   Search search{name, ours, nullptr};
   dl_iterate_phdr(look_into, &search);
   if (search.found) return search.found;
-  static const char kMessage[] = "fulcrum: a function was called that no loaded library has\n";
+  static constexpr char kMessage[] = "fulcrum: a function was called that no loaded library has\n";
   if (write(2, kMessage, sizeof(kMessage) - 1) < 0) abort();
   abort();
 }

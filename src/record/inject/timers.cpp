@@ -38,9 +38,9 @@ uint64_t clock_ns(clockid_t clock) {
 
 void copy_registers(const ucontext_t* context, uint64_t* to) {
 #if defined(__x86_64__)
-  static const int kOrder[17] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
-                                 REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
-                                 REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+  static constexpr int kOrder[17] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+                                     REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                     REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
   for (int i = 0; i < 17; ++i) to[i] = static_cast<uint64_t>(context->uc_mcontext.gregs[kOrder[i]]);
 #elif defined(__aarch64__)
   for (int i = 0; i < 31; ++i) to[i] = context->uc_mcontext.regs[i];

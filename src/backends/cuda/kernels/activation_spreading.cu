@@ -5,7 +5,6 @@
 // barriers cost less; others take the whole grid. Variants name the team; `gather` fetches every value for every edge, `own` each value once
 // a CTA.
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <new>
 #include <span>
@@ -174,8 +173,7 @@ fulcrum_status make_plan(const fulcrum_kernel*, const fulcrum_args* a, void** ma
     plan->ctas = plan->team == Team::cta    ? 1
                  : plan->team == Team::grid ? device().sms
                                             : rows::largest_cluster();
-    plan->programmatic =
-        (plan->team != Team::grid || std::getenv("FULCRUM_COOP")) && streaming::can_follow(a);
+    plan->programmatic = plan->team != Team::grid && streaming::can_follow(a);
     FULCRUM_STATUS(
         device_graph(a->prepared, plan->ctas, naming_for(kChoice, plan->team, size.nodes), &plan->graph));
     plan->look = look_for(*plan, kChoice.gather);

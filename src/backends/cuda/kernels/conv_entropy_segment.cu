@@ -3,7 +3,7 @@
 //
 // conv_entropy_segment on the device: windows slide over the convolution, and their labels vote in registers as soon as
 // their neighbours are there. For kernels of 3 x 3 a first launch stores bins, a byte each (entropy_bins.cuh), and
-// windows slide over these in pairs (entropy_pairs.cuh); or both are one launch (entropy_conv.cuh). Other kernels, and a
+// windows slide over these in fours (entropy_fours.cuh); or both are one launch (entropy_conv.cuh). Other kernels, and a
 // range that is the convolution's own, store the convolution. A warp's first and last column, and a row above and below
 // it, are labelled only for their neighbours.
 #include <algorithm>
@@ -17,7 +17,6 @@
 #include "backends/cuda/entropy_any.cuh"
 #include "backends/cuda/entropy_bins.cuh"
 #include "backends/cuda/entropy_fours.cuh"
-#include "backends/cuda/entropy_pairs.cuh"
 
 namespace fulcrum::backends::cuda::kernels {
 namespace {
@@ -125,32 +124,6 @@ __global__ void __launch_bounds__(AnyWindow::kThreads) label_any(LabelJob job) {
 }
 
 template <class Shape>
-__device__ __forceinline__ Strip<int> pair_strip_of(const LabelJob& job, int unit) {
-  const int across = static_cast<int>(job.across), rows = static_cast<int>(job.strip_rows);
-  const int down = unit / across, first = down * rows, h = static_cast<int>(job.image.h);
-  if (down >= job.strips) return Strip<int>{};
-  const int last = min(first + rows, h);
-  return Strip<int>{
-      unit % across * Shape::kOwn - 2, max(first - 1, 0), min(last + 1, h), first, last, 1, Shape::kUnit - 1};
-}
-
-template <class Shape>
-__global__ void __launch_bounds__(Shape::kThreads, 1)
-    label_pairs(LabelJob job, ConvImage image, BinImage bins, PairScale scale) {
-  extern __shared__ uint4 memory_vectors[];
-  auto* memory = reinterpret_cast<unsigned char*>(memory_vectors);
-  prepare_pairs<Shape>(memory, job.table, scale);
-  streaming::follow();
-  __syncthreads();
-  const int warp = threadIdx.x / kWarp;
-  const auto strip = pair_strip_of<Shape>(job, static_cast<int>(blockIdx.x) * Shape::kWarps + warp);
-  if (strip.first >= strip.last) return;
-  PairSink<Shape> sink(job, image, scale, strip, may_have_nan<Shape>(bins, strip));
-  slide_pairs<Shape>(bins, strip, memory, sink);
-  sink.end();
-}
-
-template <class Shape>
 __device__ __forceinline__ Strip<int> four_strip_of(const LabelJob& job, int unit) {
   const int across = static_cast<int>(job.across), rows = static_cast<int>(job.strip_rows);
   const int down = unit / across, first = down * rows, h = static_cast<int>(job.image.h);
@@ -183,8 +156,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
 struct OwnPlan {
   std::unique_ptr<Plan, void (*)(void*)> shared{nullptr, drop_plan};
   int window = 0;
-  PairScale scale = {};
-  Scratch steps;  // of pairs of counts, in units of `scale`, and judges
+  Scratch steps;  // of pairs of counts, and judges
 };
 
 struct Call {
@@ -246,36 +218,6 @@ fulcrum_status run_strips(Call call, void* stream, std::int64_t count) {
   return enqueue(kernel, shape, call, stream, count, call.job.image);
 }
 
-/// Bins in a launch of their own, then their windows in pairs.
-template <int kSize>
-fulcrum_status run_pairs(Call call, void* stream, std::int64_t count) {
-  using Shape = PairShape<kSize>;
-  const Conv& c = call.conv;
-  if (call.bounds == Bounds::kernel_bound) call.job.bins = Bins{call.lo, call.hi, 0};
-  const std::int64_t pitch = BinImage::pitch_of(c.wo), blocks = BinImage::blocks_of(c.wo);
-  auto* const memory = reinterpret_cast<unsigned char*>(c.y);
-  const BinImage bins{memory + BinImage::kMargin, memory + c.ho * pitch,  pitch,
-                      static_cast<int>(c.ho),     static_cast<int>(c.wo), static_cast<int>(blocks)};
-  LabelJob& job = call.job;
-  job.across = divide_up(c.wo + 1, Shape::kOwn);
-  job.strip_rows = rows_for(c.ho, job.across, std::int64_t{Shape::kWarps} * device().sms, 2);
-  job.strips = divide_up(c.ho, job.strip_rows);
-  const bool programmatic = streaming::can_follow(nullptr) != 0;
-  const streaming::Launch first{divide_up(blocks * divide_up(c.ho, kBinRows), kBinWarps), kBinWarps * kWarp,
-                                programmatic};
-  const streaming::Launch second{divide_up(job.across * job.strips, Shape::kWarps), Shape::kThreads,
-                                 programmatic, 1, Shape::kSharedBytes};
-  const bool vectors = c.pad_x == 1 && c.w % 4 == 0 && reinterpret_cast<std::uintptr_t>(c.x) % 16 == 0;
-  FULCRUM_STATUS(streaming::allow_shared<Shape::kSharedBytes>(label_pairs<Shape>));
-  for (std::int64_t i = 0; i < count; ++i) {
-    FULCRUM_STATUS(streaming::launch(vectors ? conv_bins<true> : conv_bins<false>, first, stream, 1, job,
-                                     image_of(c), bins));
-    FULCRUM_STATUS(
-        streaming::launch(label_pairs<Shape>, second, stream, 1, job, image_of(c), bins, call.plan->scale));
-  }
-  return done();
-}
-
 /// Bins in a launch of their own, then their windows in fours.
 template <int kSize>
 fulcrum_status run_fours(Call call, void* stream, std::int64_t count) {
@@ -307,11 +249,11 @@ fulcrum_status run_fours(Call call, void* stream, std::int64_t count) {
   return done();
 }
 
-bool fits_pairs(const Call& call) {
+bool fits_fours(const Call& call) {
   const Conv& c = call.conv;
   return c.kh == 3 && c.kw == 3 && call.bounds != Bounds::image && fits_strips(c.h, c.w) &&
          call.plan->window == call.job.window &&
-         device().shared_bytes_per_block >= static_cast<int>(PairShape<9>::kSharedBytes);
+         device().shared_bytes_per_block >= static_cast<int>(FourShape<9, false>::kSharedBytes);
 }
 
 fulcrum_status run_any(Call call, void* stream, std::int64_t count) {
@@ -366,16 +308,13 @@ bool is_empty(const fulcrum_args& a) { return a.dim[kH] == 0 || a.dim[kW] == 0; 
 
 constexpr int kWholeRow = 64;  // pixels of a turn: more than any row has
 
-enum class Way { fours, pairs, one_launch, two_launches };
+enum class Way { fours, one_launch, two_launches };
 
 template <int kSize, Way kWay>
 fulcrum_status run_size(const Call& call, void* stream, std::int64_t count) {
   using Shape = WindowShape<kSize, 2, kWholeRow>;
-  if constexpr (kWay == Way::pairs) {
-    if (fits_pairs(call)) return run_pairs<kSize>(call, stream, count);
-  }
   if constexpr (kWay == Way::fours) {
-    if (fits_pairs(call)) return run_fours<kSize>(call, stream, count);
+    if (fits_fours(call)) return run_fours<kSize>(call, stream, count);
   }
   return run_strips<Shape, kWay == Way::one_launch>(call, stream, count);
 }
@@ -397,21 +336,13 @@ fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
   }
 }
 
-/// Memory between the launches holds the convolution or its bins with room around them, which is read but not counted.
-fulcrum_status fill(OwnPlan& own, const fulcrum_args& a) {
-  const Conv c = conv_of(a);
-  const std::int64_t bytes = is_empty(a) ? 0 : std::max(4 * c.ho * c.wo, BinImage::bytes_of(c.ho, c.wo));
-  void* shared = nullptr;
-  FULCRUM_STATUS(make_plan(a.prepared, bytes, &shared));
-  own.shared.reset(static_cast<Plan*>(shared));
-  own.window = static_cast<int>(a.scalar[kWindow].i);
+/// Steps and judges of windows in fours.
+fulcrum_status fill_tables(OwnPlan& own, const fulcrum_args& a) {
   const auto* const table = static_cast<const std::int64_t*>(a.prepared);
-  const int pixels = std::min(own.window, 9) * std::min(own.window, 9);
-  own.scale = pair_scale(table, pixels);
-  const int window = std::min(own.window, 9);
-  std::vector<std::uint32_t> words = pair_steps(table, window, own.scale.units);
+  const PairScale scale = pair_scale(table, own.window * own.window);
+  std::vector<std::uint32_t> words = pair_steps(table, own.window, scale.units);
   const segment::Thresholds t = segment::thresholds_of(a.scalar[kT].f);
-  const auto judges = pair_judges(table, window, {t.high, t.middle, t.low}, own.scale);
+  const auto judges = pair_judges(table, own.window, {t.high, t.middle, t.low}, scale);
   const std::size_t steps_bytes = words.size() * sizeof(words[0]),
                     judges_bytes = judges.size() * sizeof(judges[0]);
   words.resize((steps_bytes + judges_bytes) / sizeof(words[0]));
@@ -420,6 +351,18 @@ fulcrum_status fill(OwnPlan& own, const fulcrum_args& a) {
   FULCRUM_CUDA(cudaMemcpyAsync(own.steps.as<void>(), words.data(), steps_bytes + judges_bytes,
                                cudaMemcpyHostToDevice, stream_of(nullptr)));
   FULCRUM_CUDA(cudaStreamSynchronize(stream_of(nullptr)));
+  return done();
+}
+
+/// Memory between the launches holds the convolution or its bins with room around them, which is read but not counted.
+fulcrum_status fill(OwnPlan& own, const fulcrum_args& a) {
+  const Conv c = conv_of(a);
+  const std::int64_t bytes = is_empty(a) ? 0 : std::max(4 * c.ho * c.wo, BinImage::bytes_of(c.ho, c.wo));
+  void* shared = nullptr;
+  FULCRUM_STATUS(make_plan(a.prepared, bytes, &shared));
+  own.shared.reset(static_cast<Plan*>(shared));
+  own.window = static_cast<int>(a.scalar[kWindow].i);
+  if (own.window == 3 || own.window == 8 || own.window == 9) FULCRUM_STATUS(fill_tables(own, a));
   if (bytes == 0) return done();
   FULCRUM_CUDA(
       cudaMemsetAsync(own.shared->middle.as<void>(), 0, static_cast<std::size_t>(bytes), stream_of(nullptr)));
@@ -450,9 +393,9 @@ fulcrum_kernel make_kernel(const char* variant) {
 }  // namespace
 
 std::span<const fulcrum_kernel> conv_entropy_segment() {
-  static const fulcrum_kernel kernels[] = {
-      make_kernel<run<Way::fours>>("default"), make_kernel<run<Way::pairs>>("pairs"),
-      make_kernel<run<Way::one_launch>>("one_launch"), make_kernel<run<Way::two_launches>>("two_launches")};
+  static const fulcrum_kernel kernels[] = {make_kernel<run<Way::fours>>("default"),
+                                           make_kernel<run<Way::one_launch>>("one_launch"),
+                                           make_kernel<run<Way::two_launches>>("two_launches")};
   return kernels;
 }
 

@@ -330,13 +330,17 @@ fulcrum_status run_fours(const Job& job, const OwnPlan& plan, const unsigned cha
   }
 }
 
-fulcrum_status run_default(const fulcrum_args* a, void* stream, std::int64_t count) {
+fulcrum_status run_by_strips(const fulcrum_args* a, void* stream, std::int64_t count) {
   return run<1, kWholeRow, true>(a, stream, count);
 }
 
+// In smaller images a launch more and its tables take longer than the windows.
+constexpr std::int64_t kFoursPixels = 1 << 17;
+
+template <std::int64_t kLeast>
 fulcrum_status run_by_fours(const fulcrum_args* a, void* stream, std::int64_t count) {
   if (a->dim[0] == 0 || a->dim[1] == 0) return done();
-  if (own_of(*a).window == 0) return run_default(a, stream, count);
+  if (own_of(*a).window == 0 || a->dim[0] * a->dim[1] < kLeast) return run_by_strips(a, stream, count);
   return run_fours(job_of(*a), own_of(*a), nullptr, stream, count);
 }
 
@@ -356,7 +360,7 @@ fulcrum_status run_bytes(const fulcrum_args* a, void* stream, std::int64_t count
                                 streaming::can_follow(nullptr) != 0};
   for (std::int64_t call = 0; call < count; ++call) {
     FULCRUM_STATUS(streaming::launch(widen_bytes, shape, stream, 1, bytes, n, pixels));
-    FULCRUM_STATUS(run_default(&wide, stream, 1));
+    FULCRUM_STATUS(run_by_strips(&wide, stream, 1));
   }
   return done();
 }
@@ -424,10 +428,13 @@ fulcrum_kernel make_kernel(const char* variant) {
 }  // namespace
 
 std::span<const fulcrum_kernel> pixel_entropy() {
-  static const fulcrum_kernel kernels[] = {
-      make_kernel<run_default>("default"),      make_kernel<run_by_fours, true>("fours"),
-      make_kernel<run_bytes, true, true>("u8"), make_kernel<run<2, kWholeRow, true>>("columns2"),
-      make_kernel<run<1, 4, true>>("rolled"),   make_kernel<run_plainly>("any")};
+  static const fulcrum_kernel kernels[] = {make_kernel<run_by_fours<kFoursPixels>, true>("default"),
+                                           make_kernel<run_by_fours<0>, true>("fours"),
+                                           make_kernel<run_by_strips>("strips"),
+                                           make_kernel<run_bytes, true, true>("u8"),
+                                           make_kernel<run<2, kWholeRow, true>>("columns2"),
+                                           make_kernel<run<1, 4, true>>("rolled"),
+                                           make_kernel<run_plainly>("any")};
   return kernels;
 }
 
