@@ -63,8 +63,7 @@ bool start_thread(void* (*body)(void*), void* argument) {
 Session* session() noexcept { return the_session.load(std::memory_order_acquire); }
 void set_session(Session* s) noexcept { the_session.store(s, std::memory_order_release); }
 
-Session::Session(Config asked)
-    : config(std::move(asked)), owner_(getpid()), costs_(config.record_ns, config.call_ns) {
+Session::Session(Config asked) : config(std::move(asked)), owner_(getpid()) {
   sem_init(&control_, 0, 0);
   sem_init(&drained_, 0, 0);
   sem_init(&done_, 0, 0);

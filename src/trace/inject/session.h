@@ -70,7 +70,6 @@ class Session {
 
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<Governor> governor_;
-  Costs costs_;
   bool enabled_[64] = {};  // kinds, by number
   std::atomic<bool> managed_wanted_{false};
 

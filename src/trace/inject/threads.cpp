@@ -24,6 +24,8 @@ namespace {
 
 constexpr std::int64_t kFlushNs = 500'000'000;
 constexpr int kTickMs = 20, kWriterMs = 40;
+// What a launch outside windows takes to be counted.
+constexpr double kUntracedNs = 150;
 constexpr std::int64_t kTotalsNs = 10'000'000'000;
 constexpr std::int64_t kSpanNs = 1'000'000'000;    // windows are written down at least so often
 constexpr std::int64_t kSignalNs = 3'000'000'000;  // a signal ends the process by then, whatever hangs
@@ -70,9 +72,9 @@ Governor::Seen Session::seen() noexcept {
   // Launches are known at once, kernels only when CUPTI hands them over; nodes of graphs only as the latter.
   const Launches launches = rings.launches();
   const std::int64_t ops = std::max(seen_ops_.load(), launches.traced);
-  const std::int64_t calls = seen_calls_;
-  costs_.add(now_ns(), {ops, calls, launches.all()});
-  return {costs_.spent_ns(), ops + calls, launches.all(), costs_.counted_ns()};
+  const double spent_ns = double(ops) * config.record_ns + double(seen_calls_) * config.call_ns +
+                          double(launches.all() - launches.traced) * kUntracedNs;
+  return {spent_ns, ops + seen_calls_, launches.all()};
 }
 
 /// A window is about to begin, or all is over: what the last one speaks for.
