@@ -51,8 +51,9 @@ TEST(Tf32Parts, HaveElevenBits) {
     if (!std::isfinite(value)) continue;
     EXPECT_TRUE(has_eleven_bits(cut(value)) && has_eleven_bits(rounded(value))) << value;
     EXPECT_LE(std::abs(cut(value)), std::abs(value));
-    if (std::abs(value) < 3e38F && std::abs(value) > 1e-30F)
+    if (std::abs(value) < 3e38F && std::abs(value) > 1e-30F) {
       EXPECT_LE(std::abs(static_cast<double>(rounded(value)) - value), 0x1p-11 * std::abs(value)) << value;
+    }
   }
   EXPECT_EQ(cut(-0.0F), 0);
   EXPECT_EQ(rounded(1 + 0x1p-11F), 1 + 0x1p-10F);  // a half goes away from zero

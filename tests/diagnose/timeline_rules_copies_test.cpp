@@ -149,7 +149,9 @@ TEST(RedundantCopy, TheSmallestUploadIsTheInputOfTheStep) {
     }
     const auto findings = Traced(t.trace()).findings("redundant_copy");
     ASSERT_EQ(findings.size(), with_table ? 1u : 0u);
-    if (with_table) EXPECT_NE(findings[0].claim.find("16.0 MiB"), std::string::npos) << findings[0].claim;
+    if (with_table) {
+      EXPECT_NE(findings[0].claim.find("16.0 MiB"), std::string::npos) << findings[0].claim;
+    }
   }
 }
 

@@ -39,8 +39,9 @@ TEST(DeviceProbes, FillEveryFieldOfTheProfile) {
   for (const char* table : {"read_by_ctas", "read_by_ctas_one_load"})
     EXPECT_GE(gpu.tables[table].size(), 6u) << table;
   // 128 multiply-adds an SM and clock is the most that any device of today has.
-  if (gpu.max_sm_hz > 0)
+  if (gpu.max_sm_hz > 0) {
     EXPECT_LE(gpu.flops["fp32"].value, 1.05 * 256 * static_cast<double>(gpu.sms) * gpu.max_sm_hz);
+  }
 }
 
 }  // namespace

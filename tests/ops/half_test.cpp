@@ -17,7 +17,9 @@ TEST(Half, EveryNumberSurvivesTheWayToFloatAndBack) {
     const float value = float_from_half(half);
     const bool is_nan = (half & 0x7C00u) == 0x7C00u && (half & 0x3FFu) != 0;
     EXPECT_EQ(std::isnan(value), is_nan) << bits;
-    if (!is_nan) EXPECT_EQ(half_from_float(value), half) << bits;
+    if (!is_nan) {
+      EXPECT_EQ(half_from_float(value), half) << bits;
+    }
   }
 }
 
