@@ -22,7 +22,7 @@ enum Pointer { kQ, kK, kV, kO, kLse };
 constexpr std::size_t kFirstVersion = 90600;  // the first that masks from the bottom right at any length
 constexpr int64_t kMostD = 256, kUnitD = 8;
 // Engines are compiled for their graph, in a quarter of a second and more each: only long calls are worth a trial.
-constexpr double kLongFlops = 2e10;
+constexpr double kLongAttentionFlops = 2e10;
 constexpr int kTrialEngines = 5;
 
 double flops_of(const DnnAttentionSizes& s) {
@@ -106,7 +106,7 @@ AttentionGuard Plan::guard_of(const fulcrum_args& a) const {
 fulcrum_status Plan::take(const fulcrum_args& a, bool is_bf16, std::shared_ptr<DnnEngine> engine) {
   const DnnAttentionSizes s(a);
   is_bf16_ = is_bf16;
-  branches_ = flops_of(s) >= kLongFlops;
+  branches_ = flops_of(s) >= kLongAttentionFlops;
   if (branches_) FULCRUM_STATUS(branch_.make());
   const auto rows = static_cast<std::size_t>(s.batches * s.heads * s.queries);
   if (!a.ptr[kLse]) FULCRUM_STATUS(statistics_.take(rows * sizeof(float)));
@@ -136,7 +136,7 @@ fulcrum_status choose(const fulcrum_args& a, bool is_bf16, std::shared_ptr<DnnEn
     DnnGraph graph;
     write_attention(graph, s, is_bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF);
     const std::vector<DnnProposal> proposals = graph.propose();
-    if (flops_of(s) < kLongFlops) return DnnEngine::first(graph, proposals, made);
+    if (flops_of(s) < kLongAttentionFlops) return DnnEngine::first(graph, proposals, made);
     return fastest_engine(graph, proposals, kTrialEngines, is_bf16 ? Element::bf16 : Element::f16, made);
   };
   return known.find(

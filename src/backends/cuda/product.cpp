@@ -24,7 +24,7 @@ constexpr double kTensorFlops = 4e9;    // above it nor are our tensor-core prod
 constexpr double kTinyFlops = 1 << 16;  // below it one launch is all the time there is
 constexpr int kRounds = 3, kMostCalls = 20;
 constexpr float kRoundMs = 0.2F, kLongRoundMs = 4;
-constexpr double kSettledFlops = 1e10;  // above it a round lasts until the clock has settled under the load
+constexpr double kLongFlops = 1e10;  // above it a round lasts until the clock has settled under the load
 
 double flops_of(const Gemm& g) { return 2.0 * static_cast<double>(g.outputs()) * static_cast<double>(g.k); }
 
@@ -230,7 +230,7 @@ class RouteSearch {
     const auto call = [&] { return product.run(scratch_, stream_).code == FULCRUM_OK; };
     const bool works = product.take(gemm_, precision_, route).code == FULCRUM_OK && call() &&
                        elapsed(call, &once);  // the first call may load code
-    const float round_ms = flops_of(gemm_) < kSettledFlops ? kRoundMs : kLongRoundMs;
+    const float round_ms = flops_of(gemm_) < kLongFlops ? kRoundMs : kLongRoundMs;
     const int calls = works ? static_cast<int>(std::clamp(round_ms / std::max(once, 1e-4F), 1.0F,
                                                           static_cast<float>(kMostCalls)))
                             : 0;
