@@ -12,23 +12,17 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "support/on_device.h"
+
 namespace fulcrum::backends {
 namespace {
 
 constexpr std::size_t kTebibyte = std::size_t{1} << 40;
 
-class CudaOnADevice : public ::testing::Test {
+class CudaOnADevice : public OnDevice {
  protected:
-  void SetUp() override {
-    const auto found = find("cuda");
-    if (!found.ok()) GTEST_SKIP() << "SKIPPED: no GPU backend: " << found.error().message;
-    backend_ = *found;
-    if (!backend_->available()) GTEST_SKIP() << "SKIPPED: no GPU: " << backend_->why_not();
-  }
   const fulcrum_backend& table() const { return backend_->table(); }
   Json pool(const char* name) const { return device_state(*backend_).at(name); }
-
-  const Backend* backend_ = nullptr;
 };
 
 void expect_ok(const fulcrum_status& status) {

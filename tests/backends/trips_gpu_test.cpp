@@ -10,20 +10,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "support/on_device.h"
+
 namespace fulcrum::backends {
 namespace {
 
 using Bytes = std::vector<std::byte>;
 
-class Trips : public ::testing::Test {
+class Trips : public OnDevice {
  protected:
-  void SetUp() override {
-    const auto found = find("cuda");
-    if (!found.ok()) GTEST_SKIP() << "SKIPPED: no GPU backend: " << found.error().message;
-    backend_ = *found;
-    if (!backend_->available()) GTEST_SKIP() << "SKIPPED: no GPU: " << backend_->why_not();
-  }
-
   /// The first fp32 kernel of an op.
   static Result<Kernel> kernel_of(const std::string& op) {
     FULCRUM_TRY(const std::vector<Kernel> known, kernels(op, "cuda"));
@@ -98,8 +93,6 @@ class Trips : public ::testing::Test {
     }
     return served;
   }
-
-  const Backend* backend_ = nullptr;
 };
 
 struct Carried {
