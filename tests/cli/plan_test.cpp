@@ -179,7 +179,8 @@ TEST_F(Deciding, ACallThatDoesNotFitTheBudgetIsNotBegun) {
                          "--from", "4096", "--to", "16384", "--budget", "0.5", "--json", out / "b.json"});
   ASSERT_EQ(outcome.code, 0) << outcome.error;
   EXPECT_FALSE(std::filesystem::exists(other / "measured")) << outcome.output;
-  for (const Json& point : read(out / "b.json")["breakevens"][0]["cpu"]) EXPECT_FALSE(point["measured"]);
+  const Json document = read(out / "b.json");
+  for (const Json& point : document["breakevens"][0]["cpu"]) EXPECT_FALSE(point["measured"]);
 }
 
 TEST_F(Deciding, ABatchKeepsItsLatencyAndABadOneIsRefused) {

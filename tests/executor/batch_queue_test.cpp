@@ -17,6 +17,12 @@ namespace {
 
 constexpr double kLatency = 200e-6;
 
+/// Units along the dim that calls are joined at; a call without one is a unit.
+std::int64_t units_of(const Request& request) {
+  const int dim = request.facts->slice_dim;
+  return dim >= 0 ? request.args.dim[dim] : 1;
+}
+
 /// Calls on the scalar backend, priced as fixed cost plus so much a unit.
 class Batches : public ::testing::Test {
  protected:
@@ -26,7 +32,7 @@ class Batches : public ::testing::Test {
       FULCRUM_CHECK(ops::check_pointers(*request.facts->op, request.args));
       {
         const std::lock_guard lock(mutex);
-        sizes.push_back(request.args.dim[request.facts->slice_dim]);
+        sizes.push_back(units_of(request));
         if (sizes.back() > most_units) return Error{Code::out_of_memory, "too large", ""};
       }
       Args args = request.args;
@@ -38,8 +44,7 @@ class Batches : public ::testing::Test {
       return to_status(call.run());
     };
     hooks.predict = [this](const Request& request, const Terms&) {
-      const double seconds =
-          fixed_seconds + 1e-9 * static_cast<double>(request.args.dim[request.facts->slice_dim]);
+      const double seconds = fixed_seconds + 1e-9 * static_cast<double>(units_of(request));
       return BatchHooks::Time{seconds, 1.1 * seconds};
     };
     hooks.staging = [](std::int64_t bytes) {
