@@ -22,7 +22,10 @@ constexpr std::pair<std::string_view, std::string_view> kSourceHashes[] = {
 
 // Suites of bench/device, in the order in which they were measured. Sizes that were checked once serve the model from
 // then on.
-constexpr std::string_view kCalibrated[] = {"calibrate", "heldout", "unseen", "second", "third"};
+constexpr std::string_view kCalibrated[] = {"calibrate", "heldout",     "unseen", "second",
+                                            "third",     "recalibrate", "fourth", "fifth"};
+// The suite whose rows are calls with a ledger: they stand with the others that have one.
+constexpr std::string_view kWithLedgers = "ledger";
 
 std::string text_at(const Json& json, const char* key) {
   return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : "";
@@ -82,7 +85,7 @@ Status add_rows(const Json& json, const std::string& origin, Folder& folder) {
     }
     return {};
   }
-  if (!suite.empty()) {
+  if (!suite.empty() && suite != kWithLedgers) {
     folder.suites.push_back(json);
     return {};
   }
