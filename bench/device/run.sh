@@ -5,8 +5,9 @@
 # Everything that needs a GPU, in steps with a time limit each, writing results as it goes:
 #   bench/device/run.sh [PART...] --out DIR [--build DIR] [--seconds N] [--match TEXT]
 # Parts: conformance machine cases ledger peers sanitizer (default: all, in that order). A step that is done is not run
-# again, so that the same command goes on where it stopped; remove DIR/done/STEP to repeat one. After N seconds (500)
-# no further step begins. Ends with 0 when every step passed, 1 when one failed, 75 when steps are left.
+# again, so that the same command goes on where it stopped; remove DIR/done/STEP to repeat one. DIR/steps.jsonl has a
+# line for each step that ran. After N seconds (500) no further step begins. Ends with 0 when every step passed, 1 when
+# one failed, 75 when steps are left.
 set -uo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 root=$(readlink -f "$here/../..")
@@ -25,7 +26,7 @@ while (($#)); do
     *) parts+=("$1"); shift ;;
   esac
 done
-[[ -n $out ]] || { sed -n '5,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+[[ -n $out ]] || { sed -n '5,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 ((${#parts[@]})) || parts=(conformance machine cases ledger peers sanitizer)
 mkdir -p "$out"/{done,log}
 out=$(readlink -f "$out")
@@ -35,6 +36,7 @@ fulcrum=$build/bin/fulcrum
 export FULCRUM_DATA=$out/data  # the machine profile that `machine` leaves is the one that `bench` reads
 mkdir -p "$FULCRUM_DATA"
 
+program=$("$fulcrum" --version 2>/dev/null | head -1)
 began=$SECONDS
 summary=()
 failed=0
@@ -70,6 +72,10 @@ step() {
   last=$(grep -v '^ *$' "$log" | tail -1 | cut -c1-100)
   note "$name" "$verdict" "${took}s" "$last"
   printf '%-34s %-9s %5ss  %s\n' "$name" "$verdict" "$took" "$last"
+  printf '{"schema": "fulcrum.step/1", "step": "%s", "outcome": "%s", "seconds": %d, ' "$name" "$verdict" "$took" \
+    >>"$out/steps.jsonl"
+  printf '"utc": "%s", "program": "%s", "last": "%s"}\n' "$(date -u +%FT%TZ)" "$program" \
+    "$(tr -d '"\\\000-\037' <<<"$last")" >>"$out/steps.jsonl"
   case $verdict in
     ok | skipped) printf '%s after %ss' "$verdict" "$took" >"$out/done/$name" ;;
     timeout) left=$((left + 1)) ;;
@@ -152,13 +158,14 @@ part_machine() {
 }
 
 # Lines of cases.txt that belong to a part; an interrupted one goes on in its record. The CPU's rows have lines of their
-# own: where only the device is asked for, no CPU kernel is measured beside it. Suites have both in one line.
+# own: where only the device is asked for, no CPU kernel is measured beside it. Suites have both in one line, but for
+# ledgers, which the CPU has none of.
 bench_lines() {
   local part name limit budget arguments words
   while read -r part name limit budget arguments; do
     [[ $part == "$1" ]] || continue
     local record=$out/data/$name.jsonl only=
-    [[ $arguments != *'--backend cuda '* || $arguments == *--suite* ]] || only=cuda
+    [[ $arguments != *'--backend cuda '* || ($arguments == *--suite* && $arguments != *--ledger*) ]] || only=cuda
     if [[ -s $record ]]; then
       words=(--resume "$record")
     else

@@ -7,6 +7,8 @@
 #include <fulcrum/model.h>
 #include <fulcrum/report.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "page.h"
@@ -80,6 +82,41 @@ std::string validation_text(const Folder& folder, const Machine& machine) {
   return text;
 }
 
+/// Predictions that missed by more than 30 %, run by run, with what can be said against them beforehand.
+std::string missed(const std::vector<model::LedgerRow>& ledger) {
+  using report::Align;
+  constexpr double kBar = 0.3;
+  constexpr std::int64_t kFewSamples = 5;
+  std::vector<const model::LedgerRow*> rows;
+  for (const model::LedgerRow& row : ledger) {
+    if (row.measured && std::abs(row.predicted / *row.measured - 1) > kBar) rows.push_back(&row);
+  }
+  if (rows.empty()) return "No prediction missed by more than 30 %.\n";
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto* a, const auto* b) { return a->time_utc > b->time_utc; });
+  report::Table table({{"run"},
+                       {"call"},
+                       {"predicted", Align::right},
+                       {"measured", Align::right},
+                       {"error", Align::right},
+                       {"known beforehand, or of the measurement"}});
+  for (const model::LedgerRow* row : rows) {
+    std::vector<std::string> notes;
+    if (row->grade == Grade::c) notes.emplace_back("grade C: outside of the sizes it rests on");
+    const bool inside = *row->measured >= row->low && *row->measured <= row->high;
+    notes.emplace_back(inside ? "inside its interval" : "outside of its interval");
+    if (row->samples < kFewSamples)
+      notes.push_back(row->samples == 1 ? "one sample" : fmt::format("{} samples", row->samples));
+    table.add({row->time_utc.substr(0, 16),
+               fmt::format("{} {} {} {}", row->op, row->shape, row->precision, to_string(row->regime)),
+               human_seconds(row->predicted), human_seconds(*row->measured),
+               fmt::format("{:+.0f} %", 100 * (row->predicted / *row->measured - 1)),
+               fmt::format("{}", fmt::join(notes, "; "))});
+  }
+  return fmt::format("{} predictions missed by more than 30 %, the latest run first:\n\n", rows.size()) +
+         table.markdown();
+}
+
 Result<std::string> ledger_text(const Folder& folder, const std::filesystem::path& file) {
   std::error_code error;
   if (!std::filesystem::exists(file, error)) return std::string();
@@ -87,9 +124,14 @@ Result<std::string> ledger_text(const Folder& folder, const std::filesystem::pat
   FULCRUM_TRY(const std::vector<model::LedgerRow> ledger, model::ledger_from_lines(content, file.string()));
   std::string text = fmt::format("\n## {}, predicted first and measured later\n\n", folder.name);
   text += "These predictions were committed before the run that checked them (results/" + folder.name +
-          "/predictions.jsonl, a line each; measurements are appended).\n\n";
+          "/predictions.jsonl, a line each; measurements are appended). A row that was measured beside other "
+          "programs on the device (flag `shared_device`) is no measurement: it is measured again in the same "
+          "run, and the first one without the flag counts. Every run was predicted by the model of its time; "
+          "sizes that were checked once serve the model from then on, so that the latest run judges the "
+          "model as it is.\n\n";
   text += distributions("", model::summarise(ledger, "all")).markdown();
   text += "\n" + distributions("by the run that measured them", model::summarise(ledger, "run")).markdown();
+  text += "\n" + missed(ledger);
   text += "\n" + distributions("op", model::summarise(ledger, "op")).markdown();
   text += "\n" + distributions("regime", model::summarise(ledger, "regime")).markdown();
   text += "\n" + distributions("grade", model::summarise(ledger, "grade")).markdown();

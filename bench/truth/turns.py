@@ -19,8 +19,8 @@ sys.dont_write_bytecode = True
 from judge import median  # noqa: E402
 from overhead import HERE, sign_interval  # noqa: E402
 
-# Each process works half of the time, and what the tracer may spend it earns all the time: half of the default.
-BUDGET = 0.025
+# Each process works a part of the time, and what the tracer may spend it earns all the time: that part of the default.
+BUDGET = 0.05
 
 
 def cores_of(number, allowed):
@@ -60,32 +60,40 @@ class Player:
         return self.hear("block")
 
 
-def traced(o, name):
+def traced(o, name, mode):
+    """What `fulcrum trace` sets in the program it starts; behind a colon words of FULCRUM_TRACE_PARTS, with a plus between
+    them."""
+    mode, _, parts = mode.partition(":")
+    if mode == "bare":
+        return {}
     folder = os.path.abspath(os.path.join(o.work, name + ".files"))
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     library = os.path.abspath(o.injector)
     return {"CUDA_INJECTION64_PATH": library, "NVTX_INJECTION64_PATH": library, "FULCRUM_TRACE_FOLDER": folder,
-            "FULCRUM_TRACE_BUDGET": str(BUDGET)}
+            "FULCRUM_TRACE_BUDGET": str(BUDGET / len(o.modes)), "FULCRUM_TRACE_PARTS": parts.replace("+", ",")}
 
 
 def play(players, blocks):
-    """Means of both over their turns, in the order bare, traced, traced, bare."""
+    """Means of all over their turns, in the order bare, traced, traced, bare."""
     for player in players:
         player.hear("ready")
-    times = ([], [])
+    times = [[] for _ in players]
     for block in range(blocks):
-        for number in (0, 1) if block % 2 == 0 else (1, 0):
+        for number in range(len(players)) if block % 2 == 0 else reversed(range(len(players))):
             times[number].append(players[number].turn())
     return [sum(one) / len(one) for one in times]
 
 
 def launch_loop(o, number):
     command = [os.path.join(o.programs, "launch_loop"), "turns", str(o.blocks), str(o.launches)]
-    variables = traced(o, "launch_loop")
     cores = cores_of(number, os.sched_getaffinity(0))
-    players = [Player(command, {}, cores),
-               Player(command, {**variables, "LD_PRELOAD": variables["CUDA_INJECTION64_PATH"]}, cores)]
+    players = []
+    for mode in o.modes:
+        variables = traced(o, f"launch_loop.{mode}", mode)
+        if variables:
+            variables["LD_PRELOAD"] = variables["CUDA_INJECTION64_PATH"]
+        players.append(Player(command, variables, cores))
     try:
         return play(players, o.blocks)
     finally:
@@ -95,7 +103,7 @@ def launch_loop(o, number):
 
 
 class Mlp:
-    """Two servers that have imported PyTorch, each of which forks a training run at a time."""
+    """Servers that have imported PyTorch, each of which forks a training run at a time."""
 
     def __init__(self):
         self.servers = None
@@ -103,11 +111,13 @@ class Mlp:
     def __call__(self, o, number):
         if not self.servers:
             command = [sys.executable, os.path.join(HERE, "torch", "serve.py"), "--import-all"]
-            self.servers = [Player(command, {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}) for _ in range(2)]
+            self.servers = [Player(command, {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}) for _ in o.modes]
         # The servers change roles, too: what one of them has in its memory is no part of the ratio.
-        players = self.servers if number % 2 == 0 else self.servers[::-1]
+        at = number % len(self.servers)
+        players = self.servers[at:] + self.servers[:at]
         arguments = ["--turns", str(o.mlp_blocks), "--steps", str(o.steps), "--warmup", "30"]
-        for player, variables in zip(players, ({}, traced(o, "mlp"))):
+        for player, mode in zip(players, o.modes):
+            variables = traced(o, f"mlp.{mode}", mode)
             player.move(cores_of(number, os.sched_getaffinity(0)))
             player.say(json.dumps({"environment": variables, "arguments": arguments}).encode() + b"\n")
         means = play(players, o.mlp_blocks)
@@ -116,10 +126,10 @@ class Mlp:
         return means
 
 
-def summary(rows):
-    ratios = [with_it / bare for bare, with_it in rows]
+def summary(rows, mode=1):
+    ratios = [row[mode] / row[0] for row in rows]
     low, high, coverage = sign_interval(ratios)
-    return {"bare_us": round(median([row[0] for row in rows]), 4), "traced_us": round(median([row[1] for row in rows]), 4),
+    return {"bare_us": round(median([row[0] for row in rows]), 4), "traced_us": round(median([row[mode] for row in rows]), 4),
             "ratio": round(median(ratios), 4), "low": round(low, 4), "high": round(high, 4),
             "coverage": round(coverage, 4), "pairs": len(rows), "ratios": [round(r, 4) for r in ratios]}
 
@@ -129,6 +139,8 @@ def main():
     parser.add_argument("--injector", required=True)
     parser.add_argument("--programs", required=True)
     parser.add_argument("--parts", default="launch_loop,mlp")
+    parser.add_argument("--modes", type=lambda text: text.split(","), default=["bare", "traced"],
+                        help="the first is what the others are held against; traced:never+no-calls: a measurement of parts")
     parser.add_argument("--pairs", type=int, default=9, help="of processes, of each program")
     parser.add_argument("--blocks", type=int, default=60, help="turns of the launch loop")
     parser.add_argument("--launches", type=int, default=4000, help="of a turn")
@@ -140,15 +152,16 @@ def main():
     o = parser.parse_args()
     os.makedirs(o.work, exist_ok=True)
     document = {"schema": "fulcrum.truth-turns/1", "created_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                "blocks": o.blocks, "launches": o.launches, "mlp_blocks": o.mlp_blocks, "steps": o.steps, "budget": BUDGET}
+                "blocks": o.blocks, "launches": o.launches, "mlp_blocks": o.mlp_blocks, "steps": o.steps, "budget": BUDGET / len(o.modes)}
     runs = {"launch_loop": launch_loop, "mlp": Mlp()}
     for name in o.parts.split(","):
         rows, begin = [], time.monotonic()
         while len(rows) < o.pairs and time.monotonic() - begin < o.seconds:
             rows.append(runs[name](o, len(rows)))
-        document[name] = part = summary(rows)
-        print(f"{name:12} bare {part['bare_us']:.2f} traced {part['traced_us']:.2f} us {100 * (part['ratio'] - 1):+.1f} % "
-              f"[{100 * (part['low'] - 1):+.1f}, {100 * (part['high'] - 1):+.1f}] {part['pairs']} pairs", flush=True)
+        for at, mode in enumerate(o.modes[1:], 1):
+            document[name if at == 1 else f"{name} {mode}"] = part = summary(rows, at)
+            print(f"{name:12} bare {part['bare_us']:.2f} {mode} {part['traced_us']:.2f} us {100 * (part['ratio'] - 1):+.1f} % "
+                  f"[{100 * (part['low'] - 1):+.1f}, {100 * (part['high'] - 1):+.1f}] {part['pairs']} pairs", flush=True)
         with open(o.out, "w") as out:
             json.dump(document, out, indent=1)
             out.write("\n")

@@ -134,6 +134,11 @@ class Model {
 Prediction closed_form_cpu(const Call& call, const Machine& machine, int threads);
 Prediction closed_form_gpu(const Call& call, const Machine& machine, const GpuUse& use);
 
+/// What no kernel can beat on these ceilings: bytes beyond the caches, flops, and bytes that travel, each at the highest
+/// rate that was measured. Predictions are held to it, on a device with the low ends of their intervals.
+double least_seconds(const Call& call, const GpuCeilings& gpu, const GpuUse& use);
+double least_seconds(const Call& call, const CpuCeilings& cpu, int threads);
+
 /// Seconds to move `bytes` by a link table, linear in bytes between its knots, beyond the last at its last rate;
 /// none for an empty table.
 std::optional<double> link_seconds(std::span<const std::pair<std::int64_t, Quantity>> table, double bytes);

@@ -4,8 +4,13 @@
 // Calibration: what moving data costs, then every op at few shapes, each with its share of the time that is left.
 #include <fmt/format.h>
 #include <fulcrum/machine.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <deque>
+#include <fstream>
 
 #include "executor/calibrate_costs.h"
 #include "executor/calibrate_op.h"
@@ -28,6 +33,31 @@ struct Job {
   std::vector<Candidate> candidates;
   double weight = 1;  // share of the time
 };
+
+/// Core seconds that other programs have used since the machine was started; 0: the system does not say.
+double others_seconds() {
+  std::ifstream file("/proc/stat");
+  std::string cpu;
+  std::array<double, 7> ticks{};  // user nice system idle iowait irq softirq
+  if (!(file >> cpu)) return 0;
+  for (double& value : ticks) {
+    if (!(file >> value)) return 0;
+  }
+  rusage own{};
+  getrusage(RUSAGE_SELF, &own);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  const double all = ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6];
+  return all / static_cast<double>(sysconf(_SC_CLK_TCK)) - seconds(own.ru_utime) - seconds(own.ru_stime);
+}
+
+/// Cores that others used, beyond those that nobody here asks for.
+double other_cores(double others_seconds, double wall_seconds) {
+  const double spare = static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN)) - backends::usable_threads();
+  const double used = wall_seconds > 0 ? others_seconds / wall_seconds - std::max(0.0, spare) : 0;
+  return std::clamp(used, 0.0, static_cast<double>(backends::usable_threads()));
+}
 
 Result<std::vector<Job>> jobs_of(const backends::Backend* device, const CalibrateConfig& config) {
   const auto ops = ops::all();
@@ -54,6 +84,8 @@ Result<std::shared_ptr<const Table>> calibrate_table(const backends::Backend* de
   FULCRUM_TRY(const std::vector<Job> jobs, jobs_of(device, config));
   const measure::Clock& clock = options.clock ? *options.clock : measure::steady_clock();
   const double begin = clock.now();
+  // The machine's own time, whatever clock the calls are timed with.
+  const double wall_before = measure::steady_clock().now(), others_before = others_seconds();
   Stored stored;
   stored.known.resize(ops::all().size());
   stored.data.ops.resize(stored.known.size());
@@ -69,7 +101,8 @@ Result<std::shared_ptr<const Table>> calibrate_table(const backends::Backend* de
                                .machine = machine ? &*machine : nullptr,
                                .caches = caches_of(device),
                                .interrupted = config.interrupted};
-  for (const Job& job : jobs) OpCalibration(*job.op, job.candidates, tools).touch();
+  std::deque<OpCalibration> calibrations;  // what one pass found out about plans the other knows
+  for (const Job& job : jobs) calibrations.emplace_back(*job.op, job.candidates, tools).touch();
   // Two passes: a disturbance that lasts through all shapes of an op in one of them is gone in the other.
   int done = 0;
   for (const bool again : {false, true}) {
@@ -81,12 +114,13 @@ Result<std::shared_ptr<const Table>> calibrate_table(const backends::Backend* de
     };
     double weights = 0;
     for (const Job& job : jobs) weights += weight_of(job);
-    for (const Job& job : jobs) {
+    for (std::size_t number = 0; number < jobs.size(); ++number) {
+      const Job& job = jobs[number];
       if (config.progress) config.progress(job.op->name, done++, 2 * static_cast<int>(jobs.size()));
       const double weight = weight_of(job);
       const double share = std::max(0.0, end - clock.now()) * weight / weights;
       weights -= weight;
-      OpCalibration calibration(*job.op, job.candidates, tools);
+      OpCalibration& calibration = calibrations[number];
       OpPoints& points = stored.data.ops[job.index];
       points = again ? calibration.look_again(std::move(points), share) : calibration.run(share);
       stored.known[job.index] = !points.points.empty();
@@ -96,6 +130,15 @@ Result<std::shared_ptr<const Table>> calibrate_table(const backends::Backend* de
     }
   }
   stored.measured_utc = utc_now();
+  stored.other_cores =
+      other_cores(others_seconds() - others_before, measure::steady_clock().now() - wall_before);
+  if (stored.other_cores >= kDisturbingCores) {
+    log(LogLevel::warning,
+        fmt::format(
+            "other programs used {:.1f} of {} cores while this was measured: threads look slower than "
+            "they are; calibrate again when the machine is idle",
+            stored.other_cores, backends::usable_threads()));
+  }
   FULCRUM_CHECK(save_stored(device, options, stored));
   Options again = options;
   again.load_table = true;

@@ -7,6 +7,7 @@
 #include <fulcrum/backends/dtypes.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "executor/candidates.h"
@@ -22,13 +23,17 @@ namespace {
 constexpr double kLineShortest = 3e-8, kLineLongest = 4e-3;
 constexpr double kShortest = 5e-7, kLongest = 1e-3, kLongAnchor = 5e-3;
 constexpr int kSpread[] = {0, 12, 6, 9, 3, 7, 5, 8, 10, 4, 11, 2, 1};
-constexpr int kLineSizes = static_cast<int>(std::size(kSpread)), kLineSeeks = 5, kMostAnchors = 6,
+constexpr int kLineSizes = static_cast<int>(std::size(kSpread)), kLineSeeks = 14, kMostAnchors = 6,
               kLeastPoints = 6, kDrawnToSeek = 10;
 constexpr int kOtherTypePoints = 10;
 constexpr double kMostAnchorBytes = 16e6;  // making larger inputs takes longer than timing them
 constexpr double kHopeless = 3, kRestless = 1.25;
+// Few rounds and more shapes: what lies between shapes is in more doubt than any of them.
+constexpr int kCalibrationRounds = 5;
 constexpr double kEnoughSeconds = 2e-3;
-constexpr double kCostlySeconds = 5e-3;
+// Plans that take so long each may use this share of the time, and no more: one library must not leave an op without
+// shapes.
+constexpr double kCostlySeconds = 5e-3, kCostlyShare = 0.1;
 constexpr int kUnusualEvery = 4;
 constexpr std::size_t kRefitEvery = 4, kFewPoints = 32;
 constexpr double kLookShare = 0.5;  // of the second pass, where there are not few points
@@ -110,6 +115,15 @@ Mask OpCalibration::hopeless(const Args& args, DType dtype) const {
   return mask;
 }
 
+Mask OpCalibration::overdrawn() const {
+  Mask mask = 0;
+  for (Mask left = costly_; left; left &= left - 1) {
+    const int c = std::countr_zero(left);
+    if (plan_seconds_[static_cast<std::size_t>(c)] > kCostlyShare * share_seconds_) mask |= Mask{1} << c;
+  }
+  return mask;
+}
+
 void OpCalibration::drop_impossible(const Args& args, Point& point) const {
   if (!tools_->machine) return;
   const Work work = backends::work_of(*op_, args, point.dtype);
@@ -138,7 +152,9 @@ std::optional<Point> OpCalibration::measure(const Args& args, DType dtype) {
   const Mask usual = default_mask(*op_, candidates_);
   // Neither do those whose plan takes longer than a whole point take part in every one.
   const bool all_of_them = measured_++ % kUnusualEvery == 0;
-  if (!all_of_them && (wanted & usual & ~costly_)) wanted &= usual & ~costly_;
+  const Mask left_out = all_of_them ? overdrawn() : costly_;
+  if (!all_of_them && (wanted & usual & ~left_out)) wanted &= usual;
+  if (wanted & ~left_out) wanted &= ~left_out;
   std::shared_ptr<DeviceOperands> operands;
   if (tools_->device && (wanted & mask_of(candidates_, Place::device))) {
     auto made = DeviceOperands::make(*tools_->device, *op_, *bound, dtype);
@@ -152,7 +168,9 @@ std::optional<Point> OpCalibration::measure(const Args& args, DType dtype) {
     if (candidate.place == Place::device && !operands) continue;
     const double begin = tools_->clock->now();
     auto subject = make_subject(candidate, *bound, operands, *tools_->clock);
-    if (tools_->clock->now() - begin > kCostlySeconds) costly_ |= Mask{1} << c;
+    const double took = tools_->clock->now() - begin;
+    plan_seconds_[c] += took;
+    if (took > kCostlySeconds) costly_ |= Mask{1} << c;
     if (!subject.ok()) continue;
     owned[c] = std::move(*subject);
     subjects[c] = owned[c].get();
@@ -160,8 +178,11 @@ std::optional<Point> OpCalibration::measure(const Args& args, DType dtype) {
   // A device is compared with a device: how data gets there is another question.
   std::vector<int> groups;
   for (const Candidate& candidate : candidates_) groups.push_back(candidate.place == Place::device);
-  const RoundsConfig rounds{
-      .enough_seconds = kEnoughSeconds, .hopeless = kHopeless, .groups = groups, .clock = tools_->clock};
+  const RoundsConfig rounds{.rounds = kCalibrationRounds,
+                            .enough_seconds = kEnoughSeconds,
+                            .hopeless = kHopeless,
+                            .groups = groups,
+                            .clock = tools_->clock};
   auto times = time_rounds(subjects, rounds);
   if (is_restless(times)) {
     const auto more = time_rounds(subjects, rounds);
@@ -261,6 +282,8 @@ void OpCalibration::run_surface() {
     if (nominal_seconds(*op_, args) > kLongAnchor || op_->work(args).bytes() > kMostAnchorBytes) continue;
     add(args, dtype);
     ++anchors;
+    // Standard sizes are much alike: where there is time for few shapes, half of them are others.
+    if (const auto other = enough() ? std::nullopt : source.draw(kShortest, kLongest)) add(*other, dtype);
   }
   grow(source, kMostPoints);
 }
@@ -312,7 +335,9 @@ void OpCalibration::run_other_types(double end) {
 
 OpPoints OpCalibration::look_again(OpPoints points, double seconds) {
   const double begin = tools_->clock->now();
+  share_seconds_ += seconds;
   points_ = std::move(points);
+  predictor_.reset();
   const bool few = points_.points.size() < kFewPoints;
   ShapeSource source(*op_, 3);
   if (!map_.is_line() && few && !source.empty()) {
@@ -351,6 +376,7 @@ void OpCalibration::measure_again() {
 
 OpPoints OpCalibration::run(double seconds) {
   const double begin = tools_->clock->now();
+  share_seconds_ += seconds;
   end_ = begin + (op_->dtypes.size() > 1 ? 0.8 * seconds : seconds);
   if (map_.is_line()) {
     run_line();

@@ -47,6 +47,8 @@ class OpCalibration {
   std::optional<Args> doubtful(class ShapeSource& source);
   /// Candidates that took `hopeless` times the fastest at all near points.
   Mask hopeless(const Args& args, DType dtype) const;
+  /// Candidates whose plans have used up their share of the time.
+  Mask overdrawn() const;
   void drop_impossible(const Args& args, Point& point) const;
 
   const ops::Op* op_;
@@ -56,8 +58,10 @@ class OpCalibration {
   OpPoints points_;
   double end_ = 0;
   int measured_ = 0;
-  Mask costly_ = 0;                     // plans that took long
-  std::optional<Predictor> predictor_;  // of the first `predicted_` points
+  Mask costly_ = 0;                                     // plans that took long
+  std::array<double, kMostCandidates> plan_seconds_{};  // spent on them
+  double share_seconds_ = 0;                            // given to this op so far
+  std::optional<Predictor> predictor_;                  // of the first `predicted_` points
   std::size_t predicted_ = 0;
 };
 

@@ -14,9 +14,10 @@
 
 namespace fulcrum::executor {
 
-/// What holds a working set, as one thread sees it.
+/// What holds a working set, as one thread sees it, and the most that the memory behind it gives; 0: not known.
 struct Caches {
   double near_bytes = 1 << 20, far_bytes = 32 << 20, device_bytes = 40 << 20;
+  double host_bytes_per_second = 0, device_bytes_per_second = 0;
 };
 
 /// What of a candidate its closed form depends on.

@@ -51,6 +51,7 @@ MeasuredOpTable::MeasuredOpTable(const ops::Op& op, int index, std::vector<Candi
       map_(op),
       predictor_(map_, candidates_, points, caches),
       costs_(std::move(costs)),
+      caches_(caches),
       host_(mask_of(candidates_, Place::host)),
       device_(mask_of(candidates_, Place::device)),
       default_(default_mask(op, candidates_)) {
@@ -63,6 +64,7 @@ MeasuredOpTable::MeasuredOpTable(const ops::Op& op, int index, std::vector<Candi
   }
   find_line();
   build_grids();
+  build_lines();
 }
 
 Mask MeasuredOpTable::supported(const Args& args, Mask wanted) const {
@@ -106,9 +108,26 @@ void MeasuredOpTable::hold_to_threads(Mask wanted, Estimates& out) const {
   }
 }
 
+// Points end where a call still fits into a cache; beyond them no kernel is faster than the memory behind it.
+void MeasuredOpTable::hold_to_memory(const Features& f, Mask wanted, Estimates& out) const {
+  const auto hold = [&](Mask place, double cached_bytes, double bytes_per_second) {
+    const double beyond = f.bytes - cached_bytes;
+    if (!(wanted & place) || bytes_per_second <= 0 || beyond <= 0) return;
+    const auto least = static_cast<float>(std::log(beyond / bytes_per_second));
+    for (Mask left = wanted & place; left; left &= left - 1) {
+      float& seconds = out.log_seconds[static_cast<std::size_t>(std::countr_zero(left))];
+      seconds = std::max(seconds, least);
+    }
+  };
+  hold(device_, caches_.device_bytes, caches_.device_bytes_per_second);
+  hold(host_, caches_.far_bytes + caches_.near_bytes * backends::usable_threads(),
+       caches_.host_bytes_per_second);
+}
+
 void MeasuredOpTable::price(const Features& f, const Traffic& traffic, Mask wanted, Estimates& out) const {
   predictor_.predict(f, wanted, planned(traffic, wanted), out);
   hold_to_threads(wanted, out);
+  hold_to_memory(f, wanted, out);
   const double home = traffic.home_bytes > 0 && (wanted & host_) ? costs_->home_seconds(traffic) : 0;
   const bool moves = traffic.in_bytes > 0 || traffic.out_bytes > 0;
   const double away =
@@ -155,9 +174,7 @@ MeasuredOpTable::Size MeasuredOpTable::size_of(const Args& args) const {
     return {std::max({1.0, work.flops, work.issue_slots}), std::max(1.0, work.bytes()), work.link_in_bytes,
             work.link_out_bytes};
   }
-  std::int64_t count = args.dim[0];
-  for (int i = 1; i < map_.dims(); ++i) count *= args.dim[i];
-  const auto n = static_cast<double>(count);
+  const double n = elements_of(args);
   return {std::max(1.0, line_.first.flops + n * line_.each.flops),
           std::max(1.0, line_.first.bytes + n * line_.each.bytes),
           line_.first.in_bytes + n * line_.each.in_bytes, line_.first.out_bytes + n * line_.each.out_bytes};
@@ -221,16 +238,60 @@ Case MeasuredOpTable::case_of(const Size& size, const Traffic& traffic, Mask all
   const Grid::Cell* cell = grids_[static_cast<std::size_t>(which)].find(size.flops, size.bytes);
   if (!cell) return false;
   if ((asked_ >> cell->best & 1) && !candidates_[cell->best].kernel.supports(args)) return false;
-  const std::uint8_t size_class = size_class_of(size.flops, size.bytes);
+  bool clear = false;
+  choice = choice_in(*cell, size_class_of(size.flops, size.bytes), traffic, tracker, clear);
+  return clear;
+}
+
+/// What a cell says after what was learned since; not clear when that has used up its margin.
+inline Choice MeasuredOpTable::choice_in(const Grid::Cell& cell, std::uint8_t size_class,
+                                         const Traffic& traffic, const Tracker& tracker, bool& clear) const {
   const auto there = [&](std::uint8_t c) { return (device_ >> c & 1) != 0; };
   const Tracker::Corrections learned =
-      tracker.corrections(index_, traffic.residency(), size_class, cell->best, there(cell->best),
-                          cell->runner_up, there(cell->runner_up));
+      tracker.corrections(index_, traffic.residency(), size_class, cell.best, there(cell.best),
+                          cell.runner_up, there(cell.runner_up));
   constexpr float kToLn = 0.693147F / 256;
-  if (static_cast<float>(cell->margin) * kToLn + learned.second - learned.first < 0.05F) return false;
-  choice = choice_of(cell->best, cell->runner_up, Tier::grid, size_class,
-                     cell->seconds * learned.first_factor, cell->runner_seconds * learned.second_factor);
-  return true;
+  clear = static_cast<float>(cell.margin) * kToLn + learned.second - learned.first >= 0.05F;
+  return choice_of(cell.best, cell.runner_up, Tier::grid, size_class, cell.seconds * learned.first_factor,
+                   cell.runner_seconds * learned.second_factor);
+}
+
+[[gnu::flatten]] bool MeasuredOpTable::choose_by_line(const Args& args, const Traffic& traffic, Mask allowed,
+                                                      const Tracker& tracker, Choice& choice) const {
+  const Mask asked = allowed & all_;
+  if (traffic.throughput || (asked != default_ && asked != (default_ & host_))) return false;
+  const double n = elements_of(args);
+  const Size &first = line_.first, &each = line_.each;
+  const Case which = case_of({1, 1, first.in_bytes + n * each.in_bytes, first.out_bytes + n * each.out_bytes},
+                             traffic, allowed);
+  if (which == Case::none) return false;
+  const auto& cells = lines_[static_cast<std::size_t>(which)];
+  const std::size_t bin = bin_of(n);
+  if (bin >= cells.size() || cells[bin].margin < 0) return false;
+  const std::uint8_t size_class = size_class_of(first.flops + n * each.flops, first.bytes + n * each.bytes);
+  bool clear = false;
+  choice = choice_in(cells[bin], size_class, traffic, tracker, clear);
+  return clear;
+}
+
+// A bin has the answer of the cells at both of its ends, when that is one and nobody has to be asked whether it can.
+void MeasuredOpTable::build_lines() {
+  if (!line_.known) return;
+  const auto cell_at = [&](const Grid& grid, double n) {
+    return grid.find(std::max(1.0, line_.first.flops + n * line_.each.flops),
+                     std::max(1.0, line_.first.bytes + n * line_.each.bytes));
+  };
+  for (std::size_t k = 0; k < kCases; ++k) {
+    lines_[k].resize(kBins);
+    for (std::size_t bin = 0; bin < kBins; ++bin) {
+      const double low = std::bit_cast<double>((std::uint64_t{bin} + (1023ULL << 3)) << 49);
+      const double high =
+          std::nextafter(std::bit_cast<double>((std::uint64_t{bin} + 1 + (1023ULL << 3)) << 49), 0.0);
+      const Grid::Cell *a = cell_at(grids_[k], low), *b = cell_at(grids_[k], high);
+      if (!a || !b || a->best != b->best || a->runner_up != b->runner_up || (asked_ >> a->best & 1)) continue;
+      lines_[k][bin] = a->margin <= b->margin ? *a : *b;
+    }
+  }
 }
 
 Choice MeasuredOpTable::choose_by_model(const Args& args, const Traffic& traffic, Mask allowed,
@@ -246,10 +307,10 @@ Choice MeasuredOpTable::choose_by_model(const Args& args, const Traffic& traffic
     const auto c = static_cast<std::size_t>(std::countr_zero(left));
     const Tracker::Cell cell{index_, static_cast<std::uint8_t>(c), traffic.residency(), choice.size_class,
                              candidates_[c].place};
-    costs.log_seconds[c] += tracker.correction(cell);
-    const float doubt = tracker.doubt(cell);
-    costs.sigma[c] = tracker.samples(cell) >= kEnoughSamples ? std::max(kLeastSigma, doubt)
-                                                             : std::hypot(costs.sigma[c], doubt);
+    const Tracker::Known known = tracker.known(cell);
+    costs.log_seconds[c] += known.correction;
+    costs.sigma[c] = known.samples >= kEnoughSamples ? std::max(kLeastSigma, known.doubt)
+                                                     : std::hypot(costs.sigma[c], known.doubt);
   }
   Estimates ranked = costs;
   for (Mask left = traffic.throughput ? possible & host_ : 0; left; left &= left - 1) {
@@ -272,6 +333,7 @@ Choice MeasuredOpTable::choose(const Args& args, const Traffic& traffic, Mask al
                                const Tracker& tracker) const {
   Choice choice;
   const bool grid_first = map_.is_line();
+  if (line_.known && choose_by_line(args, traffic, allowed, tracker, choice)) return choice;
   if (grid_first && choose_by_grid(args, traffic, allowed, tracker, choice)) return choice;
   const std::uint64_t key = key_of(args, traffic, allowed);
   if (seen_.find(key, choice)) return choice;

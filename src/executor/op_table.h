@@ -40,6 +40,20 @@ class MeasuredOpTable final : public OpTable {
   Size size_of(const Args& args) const;
   void find_line();
   Case case_of(const Size& size, const Traffic& traffic, Mask allowed) const;
+  /// The number of elements of a call, and the same as the index of a bin: eight in an octave.
+  double elements_of(const Args& args) const {
+    std::int64_t count = args.dim[0];
+    for (int i = 1; i < map_.dims(); ++i) count *= args.dim[i];
+    return static_cast<double>(count);
+  }
+  static std::size_t bin_of(double elements) {
+    return static_cast<std::size_t>((std::bit_cast<std::uint64_t>(elements) >> 49) - (1023ULL << 3));
+  }
+  void build_lines();
+  bool choose_by_line(const Args& args, const Traffic& traffic, Mask allowed, const Tracker& tracker,
+                      Choice& choice) const;
+  Choice choice_in(const Grid::Cell& cell, std::uint8_t size_class, const Traffic& traffic,
+                   const Tracker& tracker, bool& clear) const;
   bool choose_by_grid(const Args& args, const Traffic& traffic, Mask allowed, const Tracker& tracker,
                       Choice& choice) const;
   Choice choose_by_model(const Args& args, const Traffic& traffic, Mask allowed,
@@ -47,6 +61,7 @@ class MeasuredOpTable final : public OpTable {
   /// Run and moves of each candidate in `wanted`.
   void price(const Features& f, const Traffic& traffic, Mask wanted, Estimates& out) const;
   void hold_to_threads(Mask wanted, Estimates& out) const;
+  void hold_to_memory(const Features& f, Mask wanted, Estimates& out) const;
   Mask supported(const Args& args, Mask wanted) const;
   /// Candidates whose plan cannot be one that was made before.
   Mask planned(const Traffic& traffic, Mask wanted) const;
@@ -60,6 +75,7 @@ class MeasuredOpTable final : public OpTable {
   FeatureMap map_;
   Predictor predictor_;
   std::shared_ptr<const Costs> costs_;
+  Caches caches_;
   Mask all_ = 0, host_ = 0, device_ = 0, default_ = 0;
   Mask asked_ = 0;  // candidates that do not take every call
   /// Work that is a straight line over the elements, as that of most ops with one size: then nobody has to be asked.
@@ -70,6 +86,9 @@ class MeasuredOpTable final : public OpTable {
   Mask plans_ = 0;               // candidates with a plan that reads the data
   std::uint8_t plan_reads_ = 0;  // slots that any of them reads
   std::array<Grid, kCases> grids_;
+  /// Cells along the line, by bin: no logarithm, no two dimensions. Not clear where a bin reaches into several.
+  static constexpr std::size_t kBins = 8 * 40;
+  std::array<std::vector<Grid::Cell>, kCases> lines_;
   Guard guard_;
   mutable Seen seen_;
   mutable std::atomic<std::uint32_t> epoch_{0};

@@ -4,6 +4,7 @@
 // See predictor.h. All candidates of an op share their points, so that the distances to them are computed once a call.
 #include "executor/predictor.h"
 
+#include <fmt/format.h>
 #include <fulcrum/stats.h>
 
 #include <algorithm>
@@ -26,7 +27,7 @@ constexpr float kCurveShare = 0.3F;
 constexpr float kMostErratic = 1.2F;
 // Added to ln(seconds) of a surface that is in doubt, times its variance: the mean of a log-normal time. A way that may
 // take ten times as long as predicted is no bargain.
-constexpr float kRisk = 0.5F, kMostRisk = 1;
+constexpr float kRisk = 0.5F, kMostRisk = 0.4F;
 // A step: points on either side, what may remain of the squares, least ln of the factor.
 constexpr std::size_t kStepPoints = 4;
 constexpr double kStepShare = 0.5, kLeastStep = 0.35;
@@ -56,32 +57,73 @@ std::vector<std::size_t> points_of(const OpPoints& points, std::size_t candidate
 // What disturbs a machine holds up threads first: one that waits for a core makes all of them wait. A call on threads that
 // took far longer than the same call on fewer of them says nothing about the kernel.
 constexpr double kSpikeRatio = 1.5, kSpikeSeconds = 10e-6;
+// Of what they cost in the mean: rounds change from one set of threads to another with every call, and threads that were
+// parked meet more of it than those of a program that calls again and again. Of 0, 0.3 and 1 this was right most often for
+// calls that three tables had not seen.
+constexpr double kSpikeShare = 0.3;
 
-/// Threads of those candidates that are one kernel in several widths, 0 for all others: libraries fork as they see fit, and
-/// streaming stores are another kernel.
-std::vector<int> widths_of(std::span<const Candidate> candidates) {
-  std::vector<int> widths;
+/// Candidates that are one kernel in several widths share a family; 0: alone. Streaming stores are another kernel. All that
+/// a library has on so many threads are the same threads.
+struct Width {
+  int family = 0, threads = 0;
+  int group = 0;
+};
+
+std::vector<Width> widths_of(std::span<const Candidate> candidates) {
+  std::vector<Width> widths;
+  std::map<std::string, int> families, groups;
+  const auto number = [](std::map<std::string, int>& of, const std::string& name) {
+    return of.emplace(name, static_cast<int>(of.size()) + 1).first->second;
+  };
   for (const Candidate& candidate : candidates) {
-    const std::string_view variant = candidate.kernel.variant();
+    const backends::Kernel& kernel = candidate.kernel;
+    std::string variant(kernel.variant());
+    const std::string_view backend = kernel.backend().name();
+    const bool library = backend == "cpulib";
     const bool plain = variant == "default" || variant == "t" + std::to_string(candidate.threads);
-    widths.push_back(plain && candidate.kernel.backend().name() == "threads" ? candidate.threads : 0);
+    Width width{0, candidate.threads};
+    width.group = number(
+        groups, fmt::format("{}/{}/{}", backend, library ? variant.substr(0, variant.find('_')) : variant,
+                            candidate.threads));
+    if (candidate.place == Place::host && (library || (plain && backend == "threads"))) {
+      if (library && variant.ends_with("_t1")) variant.resize(variant.size() - 3);
+      width.family =
+          number(families, fmt::format("{}/{}", library ? variant : std::string(backend), kernel.dtype()));
+    }
+    widths.push_back(width);
   }
   return widths;
 }
 
-void drop_spikes(std::span<const Candidate> candidates, OpPoints& points) {
-  const std::vector<int> widths = widths_of(candidates);
+/// Takes spikes out of the points and says what a call has to fear from them, by candidate: threads that meet them often,
+/// as those of a library that has to wake them one by one, are dear however fast they are in between.
+std::vector<double> drop_spikes(std::span<const Candidate> candidates, OpPoints& points) {
+  const std::vector<Width> widths = widths_of(candidates);
+  std::vector<double> lost(widths.size() + 1, 0), calls(widths.size() + 1, 0);  // by group
   for (Point& point : points.points) {
     const std::size_t count = std::min(widths.size(), point.samples.size());
+    std::vector<double> spikes(count, 0);
     for (std::size_t c = 0; c < count; ++c) {
+      calls[static_cast<std::size_t>(widths[c].group)] += point.samples[c].seconds > 0;
       for (std::size_t other = 0; other < count; ++other) {
-        const bool fewer = widths[other] > 0 && widths[other] < widths[c];
-        const double seconds = point.samples[other].seconds;
-        if (fewer && seconds > 0 && point.samples[c].seconds > kSpikeRatio * seconds + kSpikeSeconds)
-          point.samples[c].seconds = 0;
+        const bool fewer = widths[c].family > 0 && widths[other].family == widths[c].family &&
+                           widths[other].threads < widths[c].threads;
+        const double seconds = point.samples[other].seconds, own = point.samples[c].seconds;
+        if (fewer && seconds > 0 && own > kSpikeRatio * seconds + kSpikeSeconds)
+          spikes[c] = std::max(spikes[c], own - seconds);
       }
     }
+    for (std::size_t c = 0; c < count; ++c) {
+      lost[static_cast<std::size_t>(widths[c].group)] += spikes[c];
+      if (spikes[c] > 0) point.samples[c].seconds = 0;
+    }
   }
+  std::vector<double> mean;
+  for (const Width& width : widths) {
+    const auto group = static_cast<std::size_t>(width.group);
+    mean.push_back(calls[group] > 0 ? kSpikeShare * lost[group] / calls[group] : 0);
+  }
+  return mean;
 }
 
 // Evenly over the list when there are more than a surface takes: callers list in no particular order of size.
@@ -100,7 +142,7 @@ Predictor::Predictor(const FeatureMap& map, std::span<const Candidate> candidate
                      const Caches& caches)
     : map_(&map), grade_(all.grade), sigma_(static_cast<float>(all.sigma)) {
   OpPoints points = map.is_line() ? all : thinned(all);
-  drop_spikes(candidates, points);
+  const std::vector<double> spikes = drop_spikes(candidates, points);
   std::vector<Features> features;
   for (const Point& point : points.points) features.push_back(map.of(point.args));
   for (const Candidate& candidate : candidates) fits_.emplace_back(Runner(candidate, caches));
@@ -114,6 +156,7 @@ Predictor::Predictor(const FeatureMap& map, std::span<const Candidate> candidate
   fit_siblings(points);
   fit_plans(candidates, points, features);
   price_erratic();
+  for (std::size_t c = 0; c < fits_.size(); ++c) fits_[c].spike_seconds = spikes[c];
 }
 
 void Predictor::fit_plans(std::span<const Candidate> candidates, const OpPoints& points,
@@ -405,6 +448,9 @@ void Predictor::predict(const Features& f, Mask wanted, Mask planned, Estimates&
     predict_one(fits_[c], with, log2_bytes, {near.data(), at_.size()}, nearest, out.log_seconds[c],
                 out.sigma[c]);
     out.sigma[c] = std::hypot(out.sigma[c], sigma_);
+    if (fits_[c].spike_seconds > 0)
+      out.log_seconds[c] = static_cast<float>(
+          std::log(std::exp(static_cast<double>(out.log_seconds[c])) + fits_[c].spike_seconds));
     if ((planned >> c & 1) && fits_[c].plan >= 0) {
       const PlanFit& plan = plans_[static_cast<std::size_t>(fits_[c].plan)];
       float bend = 0;

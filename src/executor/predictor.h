@@ -49,6 +49,7 @@ class Predictor {
     std::array<float, kMostPoints> left_over{};  // weights of the neighbours
     float error = 0.7F;                          // left-out error of ln(seconds)
     float erratic = 0;                           // added to ln(seconds)
+    double spike_seconds = 0;                    // in the mean, of calls that were held up
     int sibling = 0;
     float ratio = 0;  // ln, to the sibling
     int plan = -1;    // in plans_

@@ -60,6 +60,15 @@ std::optional<Machine> profile_of(const std::string& name, const std::optional<M
   return {};
 }
 
+/// The most that reading, copying or adding reached.
+double memory_rate(const GpuCeilings& gpu) {
+  double most = 0;
+  for (const auto& [name, rate] : gpu.rates) {
+    if (name.starts_with("hbm")) most = std::max({most, rate.value, rate.high});
+  }
+  return most;
+}
+
 bool same_cpu(const CpuTopology& a, const CpuTopology& b) {
   return a.model == b.model && a.cores == b.cores && a.threads == b.threads;
 }
@@ -124,9 +133,17 @@ Caches caches_of(const backends::Backend* device) {
   }
   if (sizes.size() >= 2) caches.near_bytes = sizes[1];
   if (!sizes.empty()) caches.far_bytes = std::max(sizes.back(), 2 * caches.near_bytes);
+  const std::optional<Machine> own = machine::known();
+  if (own && !own->cpu.levels.empty()) {
+    for (const auto& [name, rate] : own->cpu.levels.back().all_threads)
+      caches.host_bytes_per_second = std::max({caches.host_bytes_per_second, rate.value, rate.high});
+  }
   if (device) {
     const GpuCeilings facts = device_facts(*device);
     if (facts.l2_bytes > 0) caches.device_bytes = static_cast<double>(facts.l2_bytes);
+    const std::optional<Machine> profile = profile_of(facts.name, own);
+    if (profile && profile->gpus.front().name == facts.name)
+      caches.device_bytes_per_second = memory_rate(profile->gpus.front());
   }
   return caches;
 }

@@ -222,6 +222,7 @@ Json to_json(const TableKey& key, const Stored& stored, const backends::Backend*
               {"key", key.hash()},
               {"of", key.text()},
               {"measured_utc", stored.measured_utc},
+              {"other_cores", stored.other_cores},
               {"written_by", fmt::format("fulcrum {} ({})", build_info().version, build_info().commit)},
               {"costs", to_json(stored.data.costs)},
               {"ops", rows}};
@@ -273,6 +274,11 @@ Result<Stored> stored_from_json(const Json& json, const TableKey& key, const bac
     }
   }
   stored.data.description = fmt::format("calibrated {} on {}", stored.measured_utc, key.text());
+  if (const Json* others = member(json, "other_cores", Json::value_t::number_float))
+    stored.other_cores = others->get<double>();
+  if (stored.other_cores >= kDisturbingCores)
+    stored.data.description +=
+        fmt::format("; other programs used {:.1f} cores meanwhile", stored.other_cores);
   if (changed > 0)
     stored.data.description += fmt::format("; kernels of {} {} have changed since (run fulcrum calibrate)",
                                            changed, changed == 1 ? "op" : "ops");

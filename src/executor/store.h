@@ -24,11 +24,15 @@ Result<std::filesystem::path> table_file(const backends::Backend* device, const 
 /// What one op's times rest on: changes with any of its kernels' sources and with the libraries behind them.
 std::string kernels_hash(std::span<const Candidate> candidates);
 
+/// So many cores in use by others make threads look slower than they are.
+inline constexpr double kDisturbingCores = 0.1;
+
 /// A calibration as read. Ops that are not in it have no points.
 struct Stored {
   TableData data;
   std::vector<bool> known;  // by position in ops::all()
   std::string measured_utc;
+  double other_cores = 0;  // that other programs used meanwhile, of those that this one may use
 };
 Json to_json(const TableKey& key, const Stored& stored, const backends::Backend* device);
 /// An error for a file of another kind, version or machine. Ops whose kernels changed come back as priors: wide sigma,

@@ -6,8 +6,10 @@
 #include "executor/tracker.h"
 
 #include <cstring>
+#include <tuple>
 
 #include "executor/tracker_cell.h"
+#include "executor/tracker_gather.h"
 
 namespace fulcrum::executor {
 namespace {
@@ -26,7 +28,8 @@ constexpr double kRevisitShare = 0.001;
 constexpr int kShiftOps = 3;              // ops that must agree before a shift is the device's
 constexpr std::uint32_t kShiftEvery = 4;  // device samples; at each while there is one
 constexpr std::uint32_t kFresh = 256;     // device samples after which an op's word on the shift is old
-constexpr float kShownStep = 0.002F;      // of ln: what decisions see is at most so far behind
+// Of ln: what decisions see is at most so far behind, or half of what is in doubt anyway.
+constexpr float kShownStep = 0.002F, kMostShownStep = 0.02F, kShownShare = 0.5F;
 constexpr double kTicksPerSecond = 16e9;
 constexpr std::int64_t kFlushTicks = 16'000'000;  // 1 ms: sums of longer calls are handed on at once
 constexpr std::uint32_t kFlushCalls = 64;
@@ -54,7 +57,10 @@ struct CellBlock {
 
 struct OpCells {
   std::array<std::atomic<CellBlock*>, kBlocks> blocks{};
-  std::atomic<std::uint64_t> shift_word{0};  // newest value less its baseline, and when: see CommonShift
+  /// What a thread learned when it handed samples of this op on because of another: told with the op's next sample.
+  alignas(64) std::atomic<bool> news{false};
+  alignas(64) std::atomic<std::uint64_t> shift_word{
+      0};  // newest value less its baseline, and when: see CommonShift
   std::atomic<float> shift_told{0};
   ~OpCells() {
     for (auto& block : blocks) delete block.load();
@@ -90,6 +96,9 @@ int block_of(const Tracker::Cell& cell) {
 
 struct alignas(64) Shard {
   std::atomic<std::int64_t> ticks{0};
+  std::atomic<std::int64_t> handed_on{0};
+  std::atomic<Gatherer*> gathered{nullptr};
+  ~Shard() { delete gathered.load(); }
 };
 
 /// Numbers threads, so that each has a cache line of its own to count on.
@@ -197,11 +206,71 @@ struct Tracker::State {
     // What the device does from now on counts for this cell too. The value is read again: others may have learned.
     const float apart = tracked.value() - shift_of(cell.place);
     auto& shown = block.shown[cell.size_class];
-    if (std::abs(apart - shown_ln(shown.load(std::memory_order_relaxed))) > kShownStep)
+    const float step = std::clamp(kShownShare * tracked.doubt(), kShownStep, kMostShownStep);
+    if (std::abs(apart - shown_ln(shown.load(std::memory_order_relaxed))) > step)
       shown.store(shown_word(apart), std::memory_order_relaxed);
     const bool moved = is_news(tracked.told, value, tracked.doubt());
     const bool shifted = is_news(op.shift_told, shift_of(cell.place), 0) && cell.place == Place::device;
     return learned.alarm || moved || shifted;
+  }
+
+  /// One sample of a thread: kept with others of its kind while the cell expects it. True as of learn().
+  bool take(const Cell& cell, float sample, double seconds) {
+    const int number = shard_of_thread();
+    Shard& shard = shards[number];
+    // A call to the device is long, and one that got slower must be seen at once.
+    Gatherer* mine = cell.place == Place::host ? &made(shard.gathered) : nullptr;
+    if (!mine || !mine->take()) return learn(cell, sample, seconds);
+    const std::uint64_t key = Gatherer::key_of(cell);
+    Gatherer::Slot& slot = mine->slot_of(key);
+    if (slot.key != key) {
+      hand_on(slot, shard, true);
+      slot.key = key;
+      expect(slot);
+    }
+    const bool expected = slot.expects(sample);
+    slot.add({sample, static_cast<float>(seconds)});
+    // Threads that go in step do not all come at once.
+    constexpr int kSteps = Gatherer::kMost - Gatherer::kLeast;
+    if (!expected || slot.count >= Gatherer::kLeast + number % kSteps) hand_on(slot, shard, slot.full());
+    mine->leave();
+    OpCells* op = ops[cell.op].load(std::memory_order_acquire);
+    return op && op->news.load(std::memory_order_relaxed) &&
+           op->news.exchange(false, std::memory_order_relaxed);
+  }
+
+  void expect(Gatherer::Slot& slot) const {
+    const TrackedCell* tracked = find(slot.cell());
+    std::tie(slot.low, slot.high) = tracked ? tracked->expected() : std::pair{1.F, -1.F};
+  }
+
+  /// What was gathered of a cell, by whoever holds the slot. While another thread is at the cell it waits, unless it must.
+  void hand_on(Gatherer::Slot& slot, Shard& shard, bool must) {
+    if (slot.count == 0) return;
+    const Cell cell = slot.cell();
+    TrackedCell& tracked = made(made(ops[cell.op]).blocks[block_of(cell)]).cells[cell.size_class];
+    const bool alone = tracked.take();
+    if (!alone && !must) return;
+    bool news = false;
+    for (int i = 0; i < slot.count; ++i) {
+      const Gatherer::Sample& sample = slot.samples[static_cast<std::size_t>(i)];
+      news |= learn(cell, sample.ln, static_cast<double>(sample.seconds));
+    }
+    if (alone) tracked.leave();
+    slot.count = 0;
+    expect(slot);
+    shard.handed_on.fetch_add(1, std::memory_order_relaxed);
+    if (news) ops[cell.op].load(std::memory_order_acquire)->news.store(true, std::memory_order_relaxed);
+  }
+
+  /// What all threads have gathered; one that is adding to it now keeps its own.
+  void hand_on_all() {
+    for (Shard& shard : shards) {
+      Gatherer* gathered = shard.gathered.load(std::memory_order_acquire);
+      if (!gathered || !gathered->take()) continue;
+      for (Gatherer::Slot& slot : gathered->slots()) hand_on(slot, shard, true);
+      gathered->leave();
+    }
   }
 
   double spent_seconds() const {
@@ -251,25 +320,33 @@ Tracker::Corrections Tracker::corrections(int op, std::uint8_t residency, std::u
   return told;
 }
 
+Tracker::Known Tracker::known(const Cell& cell) const {
+  const TrackedCell* tracked = state_->find(cell);
+  if (!tracked) return {.correction = state_->shift_of(cell.place)};
+  return {.correction = correction(cell), .doubt = tracked->doubt(), .samples = tracked->count()};
+}
+
 float Tracker::doubt(const Cell& cell) const {
   const TrackedCell* tracked = state_->find(cell);
   return tracked ? tracked->doubt() : 0;
 }
 
 std::int64_t Tracker::samples(const Cell& cell) const {
+  state_->hand_on_all();
   const TrackedCell* tracked = state_->find(cell);
   return tracked ? tracked->count() : 0;
 }
 
 std::array<double, 3> Tracker::last_seconds(const Cell& cell) const {
+  state_->hand_on_all();
   const TrackedCell* tracked = state_->find(cell);
   return tracked ? tracked->last_seconds() : std::array<double, 3>{};
 }
 
 bool Tracker::record(const Cell& cell, double predicted_seconds, double measured_seconds) {
   if (!in_range(cell) || !(predicted_seconds > 0) || !(measured_seconds > 0)) return false;
-  return state_->learn(cell, static_cast<float>(std::log(measured_seconds / predicted_seconds)),
-                       measured_seconds);
+  return state_->take(cell, static_cast<float>(std::log(measured_seconds / predicted_seconds)),
+                      measured_seconds);
 }
 
 bool Tracker::record_at_least(const Cell& cell, double predicted_seconds, double waited_seconds) {
@@ -326,5 +403,11 @@ double Tracker::explored_seconds() const {
 float Tracker::device_shift() const { return state_->shift_of(Place::device); }
 
 std::int64_t Tracker::alarms() const { return state_->alarms.load(std::memory_order_relaxed); }
+
+std::int64_t Tracker::handed_on() const {
+  std::int64_t sum = 0;
+  for (const Shard& shard : state_->shards) sum += shard.handed_on.load(std::memory_order_relaxed);
+  return sum;
+}
 
 }  // namespace fulcrum::executor

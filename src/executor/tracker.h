@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What calls really took, against what the table said: corrections by op, candidate, residency and size class, robust
-// to spikes, with drift detection and a credit for exploration. Reading and recording take no lock.
+// to spikes, with drift detection and a credit for exploration. Reading and recording take no lock, and samples that are
+// as expected write to no line that other threads read.
 #pragma once
 
 #include "executor/dispatch.h"
@@ -31,8 +32,15 @@ class Tracker {
   };
   Corrections corrections(int op, std::uint8_t residency, std::uint8_t size_class, std::uint8_t first,
                           bool first_on_device, std::uint8_t second, bool second_on_device) const;
+  /// What is known of a cell, for the full model: samples that threads still gather are not in it.
+  struct Known {
+    float correction = 0, doubt = 0;
+    std::int64_t samples = 0;
+  };
+  Known known(const Cell& cell) const;
   /// Doubt of that correction beside the table's own: small with many samples, large after a drift alarm.
   float doubt(const Cell& cell) const;
+  /// These two ask every thread for what it has gathered first.
   std::int64_t samples(const Cell& cell) const;
   std::array<double, 3> last_seconds(const Cell& cell) const;  // newest first; 0: none
 
@@ -53,6 +61,9 @@ class Tracker {
   /// ln of what all device cells are off by, in common; drift alarms of all cells so far.
   float device_shift() const;
   std::int64_t alarms() const;
+  /// Times that samples of the CPU were written into what all threads share: far fewer than samples, once these are as
+  /// expected.
+  std::int64_t handed_on() const;
 
  private:
   struct State;

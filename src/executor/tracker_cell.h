@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 namespace fulcrum::executor {
 
@@ -71,6 +72,14 @@ class alignas(64) TrackedCell {
     return Learned{.alarm = alarm, .counted = true};
   }
 
+  /// Samples in between move nothing at once: within what is clipped, of a cell that is known and has not just moved.
+  std::pair<float, float> expected() const {
+    const std::uint32_t samples = learned(), alarm_at = alarm_at_.load(std::memory_order_relaxed);
+    if (samples < kWindow || (alarm_at > 0 && samples < alarm_at + kAlarmSamples)) return {1.F, -1.F};
+    const float middle = value(), most = kClip * scale_.load(std::memory_order_relaxed);
+    return {middle - most, middle + most};
+  }
+
   float value() const { return value_.load(std::memory_order_relaxed); }
   float doubt() const { return doubt_.load(std::memory_order_relaxed); }
   std::uint32_t count() const { return count_.load(std::memory_order_acquire); }
@@ -86,6 +95,12 @@ class alignas(64) TrackedCell {
       result[i] = last_seconds_[(number - 1 - i) % 3].load(std::memory_order_relaxed);
     return result;
   }
+
+  /// For one thread at a time, while others keep their samples; those that cannot wait learn beside it.
+  bool take() {
+    return !taken_.load(std::memory_order_relaxed) && !taken_.exchange(true, std::memory_order_acquire);
+  }
+  void leave() { taken_.store(false, std::memory_order_release); }
 
   // Kept for the tracker.
   std::atomic<float> baseline{0};     // of the value, less the common shift; slow
@@ -174,6 +189,7 @@ class alignas(64) TrackedCell {
   std::atomic<std::uint64_t> sums_{0};
   std::atomic<std::uint32_t> alarm_at_{0};
   std::array<std::atomic<float>, 3> last_seconds_{};
+  std::atomic<bool> taken_{false};
 };
 
 }  // namespace fulcrum::executor

@@ -56,9 +56,14 @@ Quantity value_of(const Probe& probe) {
 }
 
 void take_turn(Probe& probe, std::size_t round, double until) {
+  const measure::Clock& clock = measure::steady_clock();
   IsaGuard::use(probe.isas.empty() ? "" : probe.isas[round % probe.isas.size()]);
-  const Pins pins(probe.threads);
-  take_windows(probe, measure::steady_clock(), until);
+  for (int left = probe.places; left > 0; --left) {
+    if (probe.move) probe.move();
+    const Pins pins(probe.threads);
+    const double now = clock.now();
+    take_windows(probe, clock, now + (until - now) / left);
+  }
 }
 
 Status run_rounds(ProbeSet& set, const ProbeConfig& config, double deadline) {

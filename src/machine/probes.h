@@ -17,7 +17,9 @@ struct Probe {
   std::string what;                    // "L2 copy, 2 threads"
   std::vector<std::string> isas = {};  // in use, round by round; empty: the best
   int threads = 1;
-  std::function<void()> warm = {};                // before every window, not timed; empty: nothing
+  int places = 1;                   // of memory, in one turn; each of them counts as a turn of its own
+  std::function<void()> move = {};  // to another place, not timed
+  std::function<void()> warm = {};  // before every window, not timed; empty: nothing
   std::function<void(std::int64_t repeats)> run;  // does its work so many times
   double work = 0;                                // of one repeat: bytes, flops, loads, joins
   bool is_rate = true;                            // ceiling = work per second; else seconds per unit of work
@@ -34,6 +36,9 @@ struct Probe {
 inline constexpr double kUsualOfCores = 0.5;
 /// What is shared with neighbours is usually worse than it can be: a quarter.
 inline constexpr double kUsualOfShared = 0.25;
+/// Where in memory threads meet decides how long they wait for each other, and a pool lies anywhere: half of the
+/// places.
+inline constexpr double kUsualOfPlaces = 0.5;
 inline double usual_share_of(const std::vector<MemoryLevel>& levels, std::size_t cache) {
   return is_last_cache(levels, cache) ? kUsualOfShared : kUsualOfCores;
 }

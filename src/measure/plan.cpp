@@ -38,7 +38,7 @@ constexpr SliceTier kSlices[] = {
 // A sample in ten slices: a timer tick or a neighbour's turn falls into one or two of them.
 constexpr int kSampleSlices = 10;
 constexpr int kFewestSampleSlices = 3;       // fewer have no middle
-constexpr double kLongestSlice = 1.1;        // of the one in the middle: about what a tick adds to 0.1 ms
+constexpr double kLongestSlice = 1.2;        // of the one in the middle: about what a tick adds to 0.1 ms
 constexpr double kPrimeBelowSeconds = 5e-3;  // refilling a cache is lost in a longer call
 constexpr std::int64_t kPrimeBelowCalls = 10;
 

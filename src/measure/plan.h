@@ -25,10 +25,11 @@ struct Slices {
 };
 /// Ten where the clock is fine enough for a tenth of the batch, one where not even for a third of it.
 Slices slices_of_batch(std::int64_t calls, double call_seconds, const Clock& clock);
-/// Seconds of a batch by those of its slices: their mean, where a slice that was interrupted counts as a tenth longer
-/// than the slice in the middle. Rejected: the plain mean, whose median over a second moves by 0.3-0.8 % from run to
+/// Seconds of a batch by those of its slices: their sum, where a slice that was interrupted counts as a fifth longer
+/// than the slice in the middle. Rejected: the plain sum, whose median over a second moves by 0.3-0.8 % from run to
 /// run on a shared virtual machine (bounded 0.4 % in the same seconds, and one disturbed second in ten loses its
-/// weight); the median of the slices (0.04 %), which leaves the timer ticks out that every program pays, 2-3 % there.
+/// weight); a tenth, which counts half of a tick where a hypervisor's ticks take 20 us, so that rows came out 2 % below
+/// a bare loop; the median of the slices (0.04 %), which leaves ticks out that every program pays, 2-3 % there.
 double bounded_seconds(std::span<const double> slices);
 
 struct SamplePlan {

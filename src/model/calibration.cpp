@@ -213,6 +213,7 @@ KernelPart kernel_part(const Call& call, const GpuCeilings& gpu, const Calibrati
     part.residual = *residual;
     correct(part.formula, std::exp(residual->value), residual->source);
   }
+  hold_to(part.formula, least_kernel_seconds(call, gpu), "kernel at its roof");
   if (const auto ratio = state.overhead.at(key, features)) part.overhead = *ratio * call_overhead(gpu, graph);
   return part;
 }

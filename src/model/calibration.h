@@ -41,6 +41,7 @@ class Families {
   void add(const Key& key, const Evidence& evidence);
   void finish();  ///< after the last add
   bool has_own(const Key& key) const;
+  bool has_class(const Key& key) const;  ///< some op of its class, on its way
   /// log(prediction / closed form) from the nearest relation there is; none where nothing of this way is known.
   std::optional<Residual> at(const Key& key, const Features& features, const Parts& parts) const;
 

@@ -66,5 +66,8 @@ Formula gpu_formula(const Call& call, const GpuCeilings& gpu, const GpuUse& use,
 /// Transfers of one round trip by copies, both directions, in seconds.
 double transfer_seconds(const Call& call, const GpuCeilings& gpu);
 bool from_data_sheet(const GpuCeilings& gpu);
+/// Least time of a kernel alone, and a formula that is not below such a time: one more term says what was missing.
+double least_kernel_seconds(const Call& call, const GpuCeilings& gpu);
+void hold_to(Formula& formula, double least, std::string name);
 
 }  // namespace fulcrum::model

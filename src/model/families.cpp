@@ -107,6 +107,7 @@ void Families::finish() {
 }
 
 bool Families::has_own(const Key& key) const { return find(own_, own_key(key)) != nullptr; }
+bool Families::has_class(const Key& key) const { return find(by_class_, class_key(key)) != nullptr; }
 
 std::optional<Residual> Families::at(const Key& key, const Features& features, const Parts& parts) const {
   constexpr double kOtherChoices = 0.1, kOtherOps = 0.1, kOtherClasses = 0.25;

@@ -131,8 +131,16 @@ Formula mapped_trip(const Call& call, const GpuCeilings& gpu, const Formula& ker
   // Every pass goes over the link again.
   const double passes =
       std::max(comes_back ? kReadAgain : 1.0, call.work.streamed() / std::max(1.0, call.work.bytes()));
-  const double read = std::max(0.0, passes * (*link_seconds(*in, call.work.link_in_bytes) - floor_of(*in)));
-  const double write = std::max(0.0, *link_seconds(*out, call.work.link_out_bytes) - floor_of(*out));
+  // A smaller transfer takes no longer than a larger one, whatever a probe of four bytes said.
+  const auto seconds_of = [](const Table& table, double bytes) {
+    double least = *link_seconds(table, bytes);
+    for (const auto& [knot, seconds] : table) {
+      if (static_cast<double>(knot) >= bytes) least = std::min(least, seconds.value);
+    }
+    return least;
+  };
+  const double read = std::max(0.0, passes * (seconds_of(*in, call.work.link_in_bytes) - floor_of(*in)));
+  const double write = std::max(0.0, seconds_of(*out, call.work.link_out_bytes) - floor_of(*out));
   const double hidden = std::min(read, write), open = std::max(read, write);
   Formula formula;
   const double launch_sync = latency_of(gpu, "launch_sync");

@@ -79,8 +79,13 @@ Compute plain_seconds(const Call& call, const GpuCeilings& gpu, double peak, dou
           fmt::format("peak {}, {:.0f} % of the SMs' rate", human_flops(peak), 100 * share)};
 }
 
-// Rows that neither the SMs nor L2 hold are read once more for each pass.
+constexpr double kSector = 32;  // bytes that come with one value from anywhere
+
+// Rows that neither the SMs nor L2 hold are read once more for each pass, a graph once for each hop, and the value at the
+// other end of an edge is fetched by itself.
 double kernel_bytes(const Call& call, const GpuCeilings& gpu) {
+  if (call.category == "graph")
+    return dim_or(call, "hops", 1) * (call.work.bytes() + kSector * dim_or(call, "nnz", 0));
   const double on_chip = kHeldPerSm * static_cast<double>(gpu.sms);
   const double rows = dim_or(call, "rows", 0);  // ops without rows walk over their data once
   return rows == 0 || call.work.read_bytes / rows <= on_chip || held_in_l2(gpu, call) > 0.5

@@ -14,7 +14,7 @@
 namespace fulcrum::model {
 namespace {
 
-constexpr std::string_view kFormulas = "2";  // counts up when a formula changes
+constexpr std::string_view kFormulas = "3";  // counts up when a formula changes
 
 // What was predicted: rows with the same key answer the same question.
 std::string question(const LedgerRow& row) {

@@ -33,11 +33,12 @@ Prediction prediction_of(const Formula& formula, std::string machine, std::strin
   return p;
 }
 
-void set_doubt(Prediction& p, double sigma, Grade grade) {
+// `least`: what the interval cannot reach below. Probes of a host say less about that than those of a device: 0 there.
+void set_doubt(Prediction& p, double sigma, Grade grade, double least) {
   p.grade = grade;
   double factor = std::exp(kTwoSided * sigma);
   if (grade == Grade::d) factor = std::max(factor, kAssumed);
-  p.low = p.seconds / factor;
+  p.low = std::min(p.seconds, std::max(p.seconds / factor, least));
   p.high = p.seconds * factor;
 }
 
@@ -118,11 +119,13 @@ Prediction host_prediction(Call call, const Machine& machine, const Calibration&
   std::optional<Residual> residual;
   if (formula.missing.empty()) residual = state.cpu.at(key, features_of(call), formula.parts());
   if (residual) correct(formula, std::exp(residual->value), residual->source);
+  const double least = least_seconds(call, machine.cpu, threads);
+  hold_to(formula, least, "at the roof");
   Prediction p = prediction_of(formula, machine.id, "cpu", Regime::host,
                                scalar ? "plain code, 1 thread" : threads_text(threads));
   const Cell* cell = use_cells ? find_cell(calibration, call, threads, scalar) : nullptr;
   if (p.missing.empty())
-    set_doubt(p, residual ? residual->sigma : kClosedFormSigma, residual ? residual->grade : Grade::c);
+    set_doubt(p, residual ? residual->sigma : kClosedFormSigma, residual ? residual->grade : Grade::c, 0);
   if (cell) {
     take_cell(p, *cell);
     p.way += fmt::format(" ({}/{})", cell->backend, cell->variant);
@@ -217,7 +220,8 @@ Prediction Model::gpu(const Call& call, const GpuUse& wanted) const {
         use.regime == Regime::resident &&
         (state.kernel.has_own(key_of(call, "resident")) || !state.total.has_own(key_of(call, gpu_way(use))));
     Families::Key key = key_of(call, chosen_way(use, formula));
-    if (!state.total.has_own(key)) key = key_of(call, gpu_way(use));
+    // Other ops in pieces say more about pieces than this op in copies.
+    if (!state.total.has_own(key) && !state.total.has_class(key)) key = key_of(call, gpu_way(use));
     const auto residual = resident ? std::nullopt : state.total.at(key, features_of(call), formula.parts());
     if (residual) {
       correct(formula, std::exp(residual->value), residual->source);
@@ -229,6 +233,8 @@ Prediction Model::gpu(const Call& call, const GpuUse& wanted) const {
       if (use.regime != Regime::resident) doubt.grade = Grade::c;
     }
   }
+  const double least = least_seconds(call, *device, use);
+  hold_to(formula, least, "at the roof");
   Prediction p = prediction_of(formula, id, "gpu", use.regime,
                                use.path.empty() ? std::string(to_string(use.regime)) : use.path);
   if (!formula.way.empty()) p.way += ": " + formula.way;
@@ -239,7 +245,7 @@ Prediction Model::gpu(const Call& call, const GpuUse& wanted) const {
   const bool elsewhere =
       gpu_from_data_sheet() || calibrated.empty() || calibrated.front().name != device->name;
   const bool borrowed = !gpu_calibration_.empty() && elsewhere;
-  set_doubt(p, doubt.sigma, gpu_from_data_sheet() || borrowed ? Grade::d : doubt.grade);
+  set_doubt(p, doubt.sigma, gpu_from_data_sheet() || borrowed ? Grade::d : doubt.grade, least);
   if (use_cells_ && !elsewhere) {
     if (const Cell* cell = find_cell(gpu_calibration_, call, use)) {
       take_cell(p, *cell);

@@ -214,7 +214,7 @@ Plan plan(const Model& model, const PlanInput& input) {
   order_rows(out.rows);
   out.best_set = set_of(model, all, input);
   out.notes = notes_of(model, out);
-  out.verdict = verdict_text(out);
+  out.verdict = verdict_text(model, out);
   return out;
 }
 

@@ -124,9 +124,15 @@ Gain gain_of(const Plan& plan, PlanVerdict verdict) {
   return {amdahl(gpu), amdahl(cpu)};
 }
 
+/// A device of this machine has no profile of its own to be called by.
+std::string device_of(const Model& model, const Plan& plan) {
+  const bool here = plan.gpu == plan.machine && model.gpu() && !model.gpu()->name.empty();
+  return here ? "this machine's " + model.gpu()->name : plan.gpu;
+}
+
 }  // namespace
 
-std::string verdict_text(const Plan& plan) {
+std::string verdict_text(const Model& model, const Plan& plan) {
   std::string text;
   const auto now = names_with(plan, PlanVerdict::offload_now),
              next = names_with(plan, PlanVerdict::offload_next);
@@ -136,7 +142,8 @@ std::string verdict_text(const Plan& plan) {
     const Gain gain = gain_of(plan, PlanVerdict::offload_now);
     text = fmt::format(
         "Offload {} to {}: {:.2f}x end to end ({:.2f}x to {:.2f}x), against {:.2f}x on the best CPU.",
-        join(now), plan.gpu, gain.with_gpu.value, gain.with_gpu.low, gain.with_gpu.high, gain.with_cpu.value);
+        join(now), device_of(model, plan), gain.with_gpu.value, gain.with_gpu.low, gain.with_gpu.high,
+        gain.with_cpu.value);
   } else if (!fix.empty()) {
     // The best set knows ops alone.
     const double gain = std::max(plan.best_set.end_to_end_cpu.value,

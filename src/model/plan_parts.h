@@ -24,6 +24,6 @@ struct Transfers {
 Transfers transfers_of(const Model& model, const Call& call, const Prediction& resident);
 
 std::vector<std::string> notes_of(const Model& model, const Plan& plan);
-std::string verdict_text(const Plan& plan);
+std::string verdict_text(const Model& model, const Plan& plan);
 
 }  // namespace fulcrum::model

@@ -15,6 +15,8 @@ namespace {
 
 constexpr double kDoubt = 10;   // the bound may be missed by so much
 constexpr double kTypical = 2;  // kernels that nobody tuned reach half of their roof
+// How much faster than its bound says the best build of a program was on all cores: up to so much in strangers' programs.
+constexpr double kBuildDoubt = 2.5;
 // Of one GPU thread that waits for its own data: from its second-level cache, from memory, for the sum before. The
 // longest iteration of a triangular loop takes twice the mean.
 constexpr double kCacheLatency = 150e-9, kMemoryLatency = 500e-9, kFmaCycles = 4, kUneven = 2;
@@ -102,6 +104,16 @@ double with_vector_math(const UnknownCode& code, double cores_gain, double rest_
   return math + (1 - code.math_share) * rest_seconds;
 }
 
+/// A loop with vector functions is a vector loop altogether, and what looks like memory may be its caches: the least that
+/// another build may take.
+double least_with_vector_math(const UnknownCode& code, const CpuCeilings& cpu, double cores_gain) {
+  const auto scalar = cpu.flops_one_thread.find("scalar");
+  const double lanes = scalar == cpu.flops_one_thread.end() || !(scalar->second.value > 0)
+                           ? 1
+                           : std::max(1.0, best_of(cpu.flops_one_thread) / scalar->second.value / kTypical);
+  return with_vector_math(code, cores_gain, code.seconds / (lanes * cores_gain));
+}
+
 double latency(const GpuCeilings& gpu, const char* name) {
   const auto found = gpu.latencies.find(name);
   return found == gpu.latencies.end() ? 0 : found->second.value;
@@ -152,13 +164,14 @@ Bounds bounds_of(const UnknownCode& code, const Machine& host, const GpuCeilings
     const double cores = std::max(1.0, static_cast<double>(host.cpu.threads) / threads);
     const double rest = std::min(out.cpu.seconds, code.seconds);
     out.cpu.seconds = std::min(out.cpu.seconds, with_vector_math(code, cores, rest));
+    out.cpu.low = std::min(out.cpu.low, least_with_vector_math(code, host.cpu, cores));
     out.cpu.way = fmt::format("{} threads, SIMD, vector functions: a bound", host.cpu.threads);
   }
   // What runs at its roof already cannot gain by it.
   if (out.cpu.valid()) {
     out.cpu.seconds = std::min(out.cpu.seconds, code.seconds);
     out.cpu.high = std::max(out.cpu.high, out.cpu.seconds);
-    out.cpu.low = std::min(out.cpu.low, out.cpu.seconds);
+    out.cpu.low = std::min(out.cpu.low, out.cpu.seconds / kBuildDoubt);
   }
   out.gpu.where = "gpu";
   out.gpu.missing = "no GPU profile";

@@ -6,6 +6,7 @@
 #include <fulcrum/model.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace fulcrum::model {
 namespace {
@@ -39,8 +40,7 @@ std::optional<Decision> already_right(const PlanRow& row, const VerdictFacts& fa
 bool vector_math_pays(const PlanRow& row, const VerdictFacts& facts) {
   if (facts.scalar_math.empty() || !row.best_cpu.valid() || !row.best_gpu.valid()) return false;
   const bool gains = row.now.seconds >= kWorthRebuilding * row.best_cpu.seconds;
-  return gains && row.best_cpu.seconds < kWorthPorting * row.best_gpu.seconds &&
-         row.best_cpu.seconds <= row.best_gpu.high;
+  return gains && row.best_cpu.seconds < kWorthPorting * row.best_gpu.seconds;
 }
 
 Decision rebuild_first(const PlanRow& row, const VerdictFacts& facts) {
@@ -165,8 +165,17 @@ std::string math_text(const PlanRow& row, const VerdictFacts& facts) {
                      human_seconds(row.best_cpu.seconds));
 }
 
-/// By bounds alone: now, if a port that misses its roof by ten still beats what all cores with SIMD should take, and so
-/// does one with a thread for each iteration that was seen.
+/// How many times faster than all cores with SIMD the GPU has to be before it surely is: a port misses its roof by up to
+/// ten, and the best build of the program may beat its bound. Both at once are as unlikely as their distance, so their
+/// logarithms are added as squares.
+double doubt_of_both(const PlanRow& row) {
+  const double gpu = std::log(std::max(1.0, row.best_gpu.high / row.best_gpu.seconds)),
+               cpu = std::log(std::max(1.0, row.best_cpu.seconds / row.best_cpu.low));
+  return std::exp(std::hypot(gpu, cpu));
+}
+
+/// By bounds alone: now, if the GPU beats what all cores with SIMD should take by more than both are in doubt, and so does a
+/// port with a thread for each iteration that was seen.
 Decision offload_unknown(const PlanRow& row, const VerdictFacts& facts) {
   const std::string gain =
       fmt::format("{}; by its bounds at least {:.2g}x, {:.2g}x if a port comes near them", facts.parallel,
@@ -175,10 +184,17 @@ Decision offload_unknown(const PlanRow& row, const VerdictFacts& facts) {
     return {PlanVerdict::offload_next,
             fmt::format("share {} is below {}; {}", percent(row.share.value), percent(kLeastShare), gain)};
   }
-  const bool beats_cpu = !row.best_cpu.valid() || row.best_gpu.high < row.best_cpu.seconds;
   if (vector_math_pays(row, facts)) return rebuild_first(row, facts);
-  return {beats_cpu && wide_enough(row, facts) ? PlanVerdict::offload_now : PlanVerdict::offload_next,
-          gain + width_text(row, facts) + math_text(row, facts)};
+  const std::string seen = width_text(row, facts) + math_text(row, facts);
+  if (row.best_cpu.valid()) {
+    const double over = row.best_cpu.seconds / row.best_gpu.seconds, sure = doubt_of_both(row);
+    if (over <= sure) {
+      const std::string doubt = fmt::format(
+          "; all cores with SIMD should take {:.2g} times as long, {:.2g} would be beyond doubt", over, sure);
+      return {PlanVerdict::offload_next, gain + doubt + seen};
+    }
+  }
+  return {wide_enough(row, facts) ? PlanVerdict::offload_now : PlanVerdict::offload_next, gain + seen};
 }
 
 Decision offload(const PlanRow& row, const VerdictFacts& facts) {

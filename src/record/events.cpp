@@ -87,14 +87,14 @@ Error open_error(int number, pid_t thread) {
     return Error{
         Code::environment, fmt::format("the kernel does not let us sample process {}: {}", thread, reason),
         "it belongs to another user, or kernel.perf_event_paranoid is above 2, or a container forbids "
-        "perf_event_open; --mode timer needs neither"};
+        "perf_event_open; a program that `fulcrum record -- program` starts itself needs none of that"};
   }
   if (number == ESRCH) return Error{Code::not_found, fmt::format("there is no process {}", thread), ""};
   if (number == EMFILE || number == ENFILE) {
     return Error{Code::environment, "too many threads and CPUs for the limit of open files",
                  "raise it: ulimit -n"};
   }
-  return Error{Code::environment, fmt::format("perf_event_open failed: {}", reason), "try --mode timer"};
+  return Error{Code::environment, fmt::format("perf_event_open failed: {}", reason), ""};
 }
 
 std::vector<int> parse_cpu_list(std::string_view text) {

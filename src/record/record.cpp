@@ -38,7 +38,7 @@ Result<CpuProfile> record(const Options& options) {
                  fmt::format("perf events are not allowed here (kernel.perf_event_paranoid is {})",
                              access.paranoid_level),
                  "as root: sysctl kernel.perf_event_paranoid=2; in a container allow perf_event_open; or "
-                 "--mode timer"};
+                 "record with timers (Mode::automatic)"};
   }
   return record_perf(options, access);
 }

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -52,15 +53,43 @@ std::uint8_t rank_of(const Elf64_Sym& symbol) {
                                    (symbol.st_size != 0 ? 4 : 0) + scope);
 }
 
+/// The end of the section that a symbol's code is in.
+std::uint64_t end_of_section(const Elf64_Sym& symbol, const std::vector<Elf64_Shdr>& sections) {
+  if (symbol.st_shndx >= sections.size()) return 0;
+  const Elf64_Shdr& section = sections[symbol.st_shndx];
+  const bool holds =
+      symbol.st_value >= section.sh_addr && symbol.st_value - section.sh_addr < section.sh_size;
+  return (section.sh_flags & SHF_EXECINSTR) != 0 && holds ? section.sh_addr + section.sh_size : 0;
+}
+
+/// Sections ".plt", ".plt.sec" and ".plt.got" have no symbols; the nearest one before them is another function's.
+std::vector<std::pair<std::uint64_t, std::uint64_t>> stubs_of(int descriptor,
+                                                              const std::vector<Elf64_Shdr>& sections,
+                                                              std::size_t names) {
+  constexpr std::string_view kStubs = ".plt";
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> stubs;
+  if (names >= sections.size()) return stubs;
+  for (const Elf64_Shdr& section : sections) {
+    if ((section.sh_flags & SHF_EXECINSTR) == 0 || section.sh_name >= sections[names].sh_size) continue;
+    const auto text =
+        read_array<char>(descriptor, sections[names].sh_offset + section.sh_name, kStubs.size());
+    if (std::string_view(text.data(), text.size()) == kStubs)
+      stubs.emplace_back(section.sh_addr, section.sh_addr + section.sh_size);
+  }
+  return stubs;
+}
+
 }  // namespace
 
 SymbolIndex::SymbolIndex(SymbolIndex&& other) noexcept
     : symbols_(std::move(other.symbols_)),
+      stubs_(std::move(other.stubs_)),
       table_entries_(other.table_entries_),
       descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 SymbolIndex& SymbolIndex::operator=(SymbolIndex&& other) noexcept {
   std::swap(symbols_, other.symbols_);
+  std::swap(stubs_, other.stubs_);
   std::swap(table_entries_, other.table_entries_);
   std::swap(descriptor_, other.descriptor_);
   return *this;
@@ -78,6 +107,7 @@ SymbolIndex SymbolIndex::read(int descriptor) {
     return result;
   }
   const auto sections = read_array<Elf64_Shdr>(descriptor, header[0].e_shoff, header[0].e_shnum);
+  result.stubs_ = stubs_of(descriptor, sections, header[0].e_shstrndx);
   const Elf64_Shdr* table = nullptr;
   for (const Elf64_Shdr& section : sections) {
     const bool wanted = section.sh_type == SHT_SYMTAB || section.sh_type == SHT_DYNSYM;
@@ -91,14 +121,23 @@ SymbolIndex SymbolIndex::read(int descriptor) {
   result.table_entries_ = symbols.size();
   for (const Elf64_Sym& symbol : symbols) {
     if (!is_code(symbol) || symbol.st_name >= names.sh_size) continue;
-    result.symbols_.push_back({symbol.st_value, symbol.st_size, names.sh_offset + symbol.st_name,
-                               rank_of(symbol), ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC});
+    result.symbols_.push_back({.begin = symbol.st_value,
+                               .size = symbol.st_size,
+                               .limit = end_of_section(symbol, sections),
+                               .name_at = names.sh_offset + symbol.st_name,
+                               .rank = rank_of(symbol),
+                               .chooser = ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC});
   }
   std::stable_sort(result.symbols_.begin(), result.symbols_.end(), [](const Symbol& a, const Symbol& b) {
     return std::tie(a.begin, a.rank) < std::tie(b.begin, b.rank);
   });
   result.descriptor_ = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
   return result;
+}
+
+bool SymbolIndex::is_stub(std::uint64_t address) const {
+  return std::any_of(stubs_.begin(), stubs_.end(),
+                     [address](const auto& stub) { return address >= stub.first && address < stub.second; });
 }
 
 std::optional<SymbolIndex::Symbol> SymbolIndex::find(std::uint64_t address) const {
@@ -108,7 +147,7 @@ std::optional<SymbolIndex::Symbol> SymbolIndex::find(std::uint64_t address) cons
   for (int i = 0; i < kMostNested && at != symbols_.begin(); ++i) {
     --at;
     if (address - at->begin < at->size) return *at;
-    if (at->size == 0 && i == 0) sizeless = *at;
+    if (at->size == 0 && i == 0 && (at->limit == 0 || address < at->limit)) sizeless = *at;
   }
   return sizeless;
 }

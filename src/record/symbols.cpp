@@ -108,6 +108,7 @@ Symbols::File& Symbols::file_of(std::uint32_t number) {
 }
 
 std::optional<Symbols::Named> Symbols::symbol_at(const File& file, std::uint64_t address) {
+  if (file.index.is_stub(address)) return Named{"[plt]", address, 0};
   if (file.indexed) {
     const auto symbol = file.index.find(address);
     return symbol ? std::optional(Named{file.index.name(*symbol), symbol->begin, symbol->size})

@@ -98,33 +98,39 @@ Table terms_table(const Prediction& prediction) {
 }
 
 Table plan_table(const Plan& plan) {
-  Table table({{"what"},
-               {"do"},
-               {"verdict"},
-               {"share", Align::right},
-               {"best CPU", Align::right},
-               {"best GPU", Align::right},
-               {"regime", Align::left, true},
-               {"speed-up", Align::right},
-               {"end to end", Align::right},
-               {"CPU instead", Align::right, false, 1},
-               {"saved", Align::right},
-               {"rank", Align::right},
-               {"GPU from", Align::left, false, 2}});
+  const bool priced = std::any_of(plan.rows.begin(), plan.rows.end(),
+                                  [](const PlanRow& row) { return row.cost_per_million > 0; });
+  std::vector<Table::Column> columns{{"what"},
+                                     {"do"},
+                                     {"verdict"},
+                                     {"share", Align::right},
+                                     {"best CPU", Align::right},
+                                     {"best GPU", Align::right},
+                                     {"regime", Align::left, true},
+                                     {"speed-up", Align::right},
+                                     {"end to end", Align::right},
+                                     {"CPU instead", Align::right, false, 1},
+                                     {"saved", Align::right},
+                                     {"rank", Align::right},
+                                     {"GPU from", Align::left, false, 2}};
+  if (priced) columns.push_back({"1M calls cost", Align::right});
+  Table table(std::move(columns));
   for (const PlanRow& row : plan.rows) {
-    table.add({{row.tie ? row.name + " =" : row.name, Tone::strong},
-               row.action,
-               {std::string(to_string(row.verdict)), tone_of(row.verdict)},
-               percent(row.share.value),
-               prediction_text(row.best_cpu),
-               prediction_text(row.best_gpu),
-               row.best_gpu.valid() ? std::string(to_string(row.best_gpu.regime)) : "-",
-               times(row.speedup.value),
-               times(row.end_to_end.value),
-               times(row.end_to_end_cpu.value),
-               percent(row.saved.value),
-               fmt::format("{:.3f}", row.rank),
-               from_text(row.breakeven)});
+    std::vector<Cell> cells{{row.tie ? row.name + " =" : row.name, Tone::strong},
+                            row.action,
+                            {std::string(to_string(row.verdict)), tone_of(row.verdict)},
+                            percent(row.share.value),
+                            prediction_text(row.best_cpu),
+                            prediction_text(row.best_gpu),
+                            row.best_gpu.valid() ? std::string(to_string(row.best_gpu.regime)) : "-",
+                            times(row.speedup.value),
+                            times(row.end_to_end.value),
+                            times(row.end_to_end_cpu.value),
+                            percent(row.saved.value),
+                            fmt::format("{:.3f}", row.rank),
+                            from_text(row.breakeven)};
+    if (priced) cells.push_back(row.cost_per_million > 0 ? three_digits(row.cost_per_million) : "-");
+    table.add(std::move(cells));
   }
   return table;
 }
@@ -165,6 +171,9 @@ std::string explain_text(const PlanRow& row, bool colour, int width) {
            width, 2) +
       "\n";
   if (!row.breakeven.text.empty()) text += wrap("GPU: " + row.breakeven.text, width, 2) + "\n";
+  if (row.cost_per_million > 0)
+    text += fmt::format("a million calls cost {} on the GPU, at its price per hour\n",
+                        three_digits(row.cost_per_million));
   text += "\n" + parts_text("now", row.now, colour, width);
   text += "\n" + parts_text("best CPU", row.best_cpu, colour, width);
   text += "\n" + parts_text("best GPU", row.best_gpu, colour, width);

@@ -97,11 +97,50 @@ TEST_P(EntropyScale, StepsOfPairsAddUpToTheSumsOfTheirWindows) {
   }
 }
 
+/// Two windows next to each other that slide over an image of `bins` bins, rows of one bin among them. Sums are kept by 16
+/// bits, two rows at a time enter first, and yet they are followed.
+TEST_P(EntropyScale, SumsThatDoNotFitAreFollowedFromRowToRow) {
+  const int window = GetParam();
+  const std::int64_t* table = ops::entropy_table();
+  const PairScale scale = row_scale(table, window);
+  EXPECT_LT(scale.off, 0.12);
+  std::mt19937 random(17);
+  for (const unsigned bins : {1U, 2U, 3U, 40U, 256U}) {
+    std::vector<std::vector<unsigned>> rows;
+    std::vector<int> counts[2] = {std::vector<int>(256, 0), std::vector<int>(256, 0)};
+    const auto count = [&](int y, int step) {
+      for (int u = 0; u <= window; ++u) {
+        const unsigned bin = rows[static_cast<std::size_t>(y)][static_cast<std::size_t>(u)];
+        counts[0][bin] += u < window ? step : 0, counts[1][bin] += u > 0 ? step : 0;
+      }
+    };
+    FollowedPair followed;
+    for (int y = 0; y < 8 * window; ++y) {
+      const bool plain = y / window % 2 == 0;  // a window of one bin, then other rows in it
+      rows.emplace_back(static_cast<std::size_t>(window + 1));
+      for (unsigned& bin : rows.back()) bin = plain ? 0 : random() % bins;
+      count(y, 1);
+      const bool enters = y < window;
+      if (!enters) count(y - window, -1);
+      if (enters && y % 2 == 0 && y + 1 < window) continue;  // with the next
+      double sums[2] = {};
+      for (int k = 0; k < 2; ++k) {
+        for (int c : counts[k]) sums[k] += in_units(table[c], scale.units);
+      }
+      const std::uint32_t word =
+          static_cast<std::uint32_t>(sums[0]) + (static_cast<std::uint32_t>(sums[1]) << 16);
+      enters ? followed.grow(word) : followed.slide(word);
+      ASSERT_EQ(followed.sum[0], sums[0]) << "row " << y;
+      ASSERT_EQ(followed.sum[1], sums[1]) << "row " << y;
+    }
+  }
+}
+
 /// Random windows of at most `window` x `window` pixels: those that are not in doubt have the label of their entropy.
 /// Counts the others.
 void judge_windows(int window, const float (&thresholds)[3], int rounds, int& doubts) {
   const std::int64_t* table = ops::entropy_table();
-  const PairScale scale = pair_scale(table, window * window);
+  const PairScale scale = row_scale(table, window);
   const auto judges = pair_judges(table, window, thresholds, scale);
   std::mt19937 random(13);
   for (int round = 0; round < rounds; ++round) {
@@ -136,6 +175,29 @@ TEST_P(EntropyScale, JudgesAreRightWhereTheyDoNotDoubt) {
   doubts = 0;
   judge_windows(GetParam(), {1.47F, 1.03F, 0.53F}, kRounds, doubts);
   EXPECT_LT(doubts, kRounds / 10);
+}
+
+TEST(TeamCut, HasEveryRowOfEveryColumnOnceAndNoMoreStripsThanTeamsIfItCan) {
+  struct Size {
+    int h, w, teams;
+  };
+  for (const auto& [h, w, teams] :
+       {Size{1, 1, 792}, Size{1080, 1920, 792}, Size{256, 256, 792}, Size{7, 100000, 12},
+        Size{4096, 4096, 792}, Size{33, 241, 6}, Size{1080, 240, 24}}) {
+    const TeamCut cut = TeamCut::of(h, w, 120, teams);
+    std::vector<int> seen(static_cast<std::size_t>(cut.across) * static_cast<std::size_t>(h), 0);
+    for (int number = 0; number < cut.strips; ++number) {
+      const TeamCut::Place place = cut.place(number);
+      ASSERT_TRUE(place.column >= 0 && place.column < cut.across && place.first < h) << h << " x " << w;
+      for (int y = place.first; y < std::min(place.first + place.rows, h); ++y)
+        ++seen[static_cast<std::size_t>(place.column) * static_cast<std::size_t>(h) +
+               static_cast<std::size_t>(y)];
+    }
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), 1), std::ssize(seen)) << h << " x " << w;
+    EXPECT_GE(cut.across * 120, w);
+    if (cut.rows < h) EXPECT_LE(cut.strips, teams) << h << " x " << w;
+    EXPECT_LE(cut.side_rows, cut.rows);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Windows, EntropyScale, testing::Values(3, 5, 7, 8, 9));

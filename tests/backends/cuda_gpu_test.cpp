@@ -170,6 +170,8 @@ TEST_P(CudaReplays, AThousandAreTheSameBits) {
 INSTANTIATE_TEST_SUITE_P(Ops, CudaReplays,
                          ::testing::Values(std::pair{"vec_add", "n=10007"},
                                            std::pair{"softmax", "rows=33,n=1000"},
+                                           std::pair{"softmax", "rows=2048,n=1024"},
+                                           std::pair{"dot", "n=5000001"},
                                            std::pair{"softmax", "rows=1,n=300001"}));
 
 fulcrum_status refuses(const fulcrum_args*, void*, std::int64_t) {

@@ -108,7 +108,7 @@ TEST_P(CudaImage, HasTheBitsOfTheScalarKernelInEveryVariant) {
     ASSERT_EQ(on_host->run().code, FULCRUM_OK);
     const std::vector<std::byte> expected = outputs(problem);
     for (const Kernel& kernel : *device) {
-      if (!kernel.supports(problem.args())) continue;
+      if (kernel.dtype() != scalar->dtype() || !kernel.supports(problem.args())) continue;
       problem.reset();
       auto call = DeviceCall::make(kernel, problem.args());
       ASSERT_TRUE(call.ok()) << call.error().message;

@@ -115,7 +115,8 @@ TEST_F(CudaStreaming, CallsInPlaceBehindEachOtherSeeEachOthersResults) {
 }
 
 TEST_F(CudaStreaming, DotHasTheSameBitsInEveryVariantAlignmentAndRun) {
-  for (const std::int64_t n : {1, 1000, 8192, 8193, 20001, 50001, 131072, 1000003, 4325376, 17000000}) {
+  for (const std::int64_t n :
+       {1, 1000, 8192, 8193, 20001, 50001, 131072, 1000003, 4325376, 16777215, 17000000}) {
     const std::vector<float> a = streamed_values(n, 0), b = streamed_values(n, 1);
     float expected = 0;
     bool is_first = true;

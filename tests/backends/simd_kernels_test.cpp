@@ -11,6 +11,7 @@
 #include <cmath>
 #include <limits>
 
+#include "backends/simd/finite.h"
 #include "support/instances.h"
 
 namespace fulcrum::test {
@@ -80,6 +81,32 @@ TEST_P(Simd, MatmulGivesAnElementTheSameBitsInEveryTileAndBlock) {
     args.dim[0] = rows;
     ASSERT_NO_FATAL_FAILURE(run("matmul", args));
     for (const float value : few) ASSERT_EQ(value, c[0]) << rows;
+  }
+}
+
+TEST_P(Simd, MatmulGivesFewLastColumnsTheBitsThatARowHasAlone) {
+  for (const std::int64_t n : {16, 17, 18, 19, 20, 21, 36, 100}) {
+    for (const std::int64_t k : {1, 2, 3, 4, 7, 101}) {
+      for (const std::int64_t m : {19, 20, 21, 43}) {
+        auto a = drawn(static_cast<std::size_t>(m * k), 1), b = drawn(static_cast<std::size_t>(k * n), 2);
+        std::vector<float> all(static_cast<std::size_t>(m * n)), alone(all.size());
+        Args args{};
+        args.ptr[0] = a.data();
+        args.ptr[1] = b.data();
+        args.ptr[3] = all.data();
+        args.dim[0] = m;
+        args.dim[1] = n;
+        args.dim[2] = k;
+        ASSERT_NO_FATAL_FAILURE(run("matmul", args));
+        args.dim[0] = 1;
+        for (std::int64_t i = 0; i < m; ++i) {
+          args.ptr[0] = a.data() + i * k;
+          args.ptr[3] = alone.data() + i * n;
+          ASSERT_NO_FATAL_FAILURE(run("matmul", args));
+        }
+        ASSERT_EQ(all, alone) << m << " x " << n << " x " << k;
+      }
+    }
   }
 }
 
@@ -194,32 +221,38 @@ TEST_P(Simd, CosineGivesAPairTheSameBitsInEveryTile) {
 }
 
 TEST_P(Simd, CosineGivesARowTheBitsItHasAloneAmongRowsBeyondTheCache) {
-  constexpr std::size_t kD = 300, kN = 1001;  // 1.2 MB
-  auto query = drawn(kD, 6), rows = drawn(kD * kN, 7);
-  rows[kD * 700] = kInfinity;
-  for (const std::int64_t normalized : {0, 1}) {
-    std::vector<float> out(kN), threaded(kN);
-    Args args{};
-    args.ptr[0] = query.data();
-    args.ptr[1] = rows.data();
-    args.ptr[3] = out.data();
-    args.dim[0] = 1;
-    args.dim[1] = kN;
-    args.dim[2] = kD;
-    args.scalar[0].i = normalized;
-    ASSERT_NO_FATAL_FAILURE(run("cosine_similarity", args));
-    args.ptr[3] = threaded.data();
-    ASSERT_NO_FATAL_FAILURE(run("cosine_similarity", args, "default", "threads"));
-    args.dim[1] = 1;
-    for (std::size_t i = 0; i < kN; ++i) {
-      float alone = 0;
-      args.ptr[1] = rows.data() + i * kD;
-      args.ptr[3] = &alone;
+  constexpr std::size_t kN = 1001;
+  for (const std::size_t d :
+       {300U, 1100U}) {  // 1.2 MB, which are read forwards and backwards by turns, and 4.4 MB
+    auto query = drawn(d, 6), rows = drawn(d * kN, 7);
+    rows[d * 700] = kInfinity;
+    for (const std::int64_t normalized : {0, 1}) {
+      std::vector<float> out(kN), again(kN), threaded(kN);
+      Args args{};
+      args.ptr[0] = query.data();
+      args.ptr[1] = rows.data();
+      args.dim[0] = 1;
+      args.dim[1] = kN;
+      args.dim[2] = static_cast<std::int64_t>(d);
+      args.scalar[0].i = normalized;
+      args.ptr[3] = out.data();
       ASSERT_NO_FATAL_FAILURE(run("cosine_similarity", args));
-      ASSERT_EQ(bits(out[i]), bits(alone)) << i;
-      ASSERT_EQ(bits(threaded[i]), bits(alone)) << i;
+      args.ptr[3] = again.data();
+      ASSERT_NO_FATAL_FAILURE(run("cosine_similarity", args));
+      args.ptr[3] = threaded.data();
+      ASSERT_NO_FATAL_FAILURE(run("cosine_similarity", args, "default", "threads"));
+      args.dim[1] = 1;
+      for (std::size_t i = 0; i < kN; ++i) {
+        float alone = 0;
+        args.ptr[1] = rows.data() + i * d;
+        args.ptr[3] = &alone;
+        ASSERT_NO_FATAL_FAILURE(run("cosine_similarity", args));
+        ASSERT_EQ(bits(out[i]), bits(alone)) << i;
+        ASSERT_EQ(bits(again[i]), bits(alone)) << i;
+        ASSERT_EQ(bits(threaded[i]), bits(alone)) << i;
+      }
+      EXPECT_TRUE(std::isnan(out[700]));
     }
-    EXPECT_TRUE(std::isnan(out[700]));
   }
 }
 
@@ -298,6 +331,27 @@ TEST(SimdBits, DotHasTheSameBitsOnEverySetWithFma) {
   }
   if (results.size() < 2) GTEST_SKIP() << "this CPU has fewer than two instruction sets with fma";
   for (const float result : results) EXPECT_EQ(result, results[0]);
+}
+
+TEST_P(Simd, SegmentationIsRightInImagesNarrowerThanAVector) {
+  for (const int w : {1, 2, 3, 4, 15, 16, 17, 33, 62, 63, 64, 65, 66, 67, 127, 128, 130})
+    check("image_segmentation", "h=9,w=" + std::to_string(w) + ",t=0.5");
+}
+
+TEST_P(Simd, OneNumberThatIsNotFiniteIsFoundWhereverItStands) {
+  auto x = drawn(150, 9);
+  x[3] = std::numeric_limits<float>::max();
+  for (const std::size_t n : {0U, 1U, 15U, 64U, 150U}) {
+    EXPECT_TRUE(backends::simd::all_finite(x.data(), n)) << n;
+    for (std::size_t i = 0; i < n; ++i) {
+      const float kept = x[i];
+      for (const float odd : {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN()}) {
+        x[i] = odd;
+        EXPECT_FALSE(backends::simd::all_finite(x.data(), n)) << n << " at " << i;
+      }
+      x[i] = kept;
+    }
+  }
 }
 
 }  // namespace

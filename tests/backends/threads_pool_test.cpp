@@ -3,6 +3,7 @@
 //
 // The pool: every piece once, whatever calls it, from wherever, and however long it slept before.
 #include <fulcrum/backends.h>
+#include <fulcrum/backends/workers.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/wait.h>
@@ -161,6 +162,44 @@ TEST(ThreadPool, RunsOnTheCallerAfterItWasStopped) {
   EXPECT_TRUE(before.all_once());
   EXPECT_TRUE(after.all_once());
   EXPECT_EQ(after.threads, std::set<std::thread::id>{std::this_thread::get_id()});
+}
+
+TEST(ThreadPool, IsStoppedOnceAndNeverInsideAJob) {
+  Pool pool(2, kLongSpin, current_cpu_mask());
+  struct Inside {
+    Pool& pool;
+    std::atomic<int> stopped = 0;
+  } inside{pool};
+  pool.parallel(
+      2, 2,
+      [](void* context, std::int64_t, std::int64_t) {
+        auto& in = *static_cast<Inside*>(context);
+        in.stopped += in.pool.stop();
+      },
+      &inside);
+  EXPECT_EQ(inside.stopped, 0);
+  EXPECT_TRUE(pool.stop());
+  EXPECT_TRUE(pool.stop()) << "nothing is left to do";
+}
+
+TEST(ThreadPool, OfTheProcessGoesOnWithOtherWorkers) {
+  if (usable_threads() < 2) GTEST_SKIP() << "only one CPU is allowed";
+  for (int i = 0; i < 5; ++i) {
+    Record record(8);
+    backends::parallel(8, 2, Record::work, &record);
+    EXPECT_TRUE(record.all_once());
+    EXPECT_EQ(record.threads.size(), 2u) << "renewed " << i << " times";
+    renew_workers();
+  }
+}
+
+TEST(ThreadPool, OfTheProcessIsNotRenewedInsideAJob) {
+  if (usable_threads() < 2) GTEST_SKIP() << "only one CPU is allowed";
+  const auto renew = [](void*, std::int64_t, std::int64_t) { renew_workers(); };
+  backends::parallel(2, 2, renew, nullptr);
+  Record record(8);
+  backends::parallel(8, 2, Record::work, &record);
+  EXPECT_EQ(record.threads.size(), 2u);
 }
 
 TEST(ThreadPool, WorkersKeepToTheMaskAndNotToTheirMakersCore) {

@@ -30,6 +30,19 @@ const tests = {
     await close();
   },
 
+  async "a laptop's width shows every column of the matrix"() {
+    const priced = report(18);
+    for (const row of priced.plans[0].rows) row.cost_per_million = 0.15495;
+    for (const document of [report(18), priced]) {
+      const { tab, problems, close } = await open(document);
+      await drawn(tab);
+      const box = await tab.$eval("#matrix .scroll", (one) => [one.scrollWidth, one.clientWidth]);
+      assert.ok(box[0] <= box[1], `the matrix needs ${box[0]} px of ${box[1]}`);
+      assert.deepEqual(problems, []);
+      await close();
+    }
+  },
+
   async "charts hold their points"() {
     const { tab, problems, close } = await open(report(18));
     await drawn(tab);
@@ -72,6 +85,20 @@ const tests = {
     assert.equal(await tab.locator("#matrix th[aria-sort=ascending]").count(), 1);
     await heading.click();
     assert.deepEqual(await now(), first);
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
+  async "a million calls have a cost where the GPU has a price"() {
+    const heading = (tab) => tab.$$eval("#matrix thead button", (all) => all.map((one) => one.textContent).filter((text) => /cost/.test(text)));
+    const free = await open(report(8));
+    assert.deepEqual(await heading(free.tab), []);
+    await free.close();
+    const priced = report(8);
+    priced.plans[0].rows[0].cost_per_million = 0.15495;
+    const { tab, problems, close } = await open(priced);
+    assert.equal((await heading(tab)).length, 1);
+    assert.match(await tab.textContent("#matrix tbody tr.opens"), /0\.155/);
     assert.deepEqual(problems, []);
     await close();
   },

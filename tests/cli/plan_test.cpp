@@ -159,6 +159,9 @@ TEST_F(Deciding, AStoreOfTimesThatIsDamagedIsNamedAndLeftAlone) {
 }
 
 TEST_F(Deciding, AnElementWiseOpOnHostDataIsNeverForTheGpuAndSaysWhy) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "CPU kernels of such a build are some ten times slower, and lose";
+#endif
   const Folder out;
   const Outcome outcome = run({"breakeven", "relu", "--regime", "roundtrip", "--to", "65536", "--budget", "5",
                                "--json", out / "b.json"});
@@ -215,6 +218,20 @@ TEST_F(Deciding, PredictionsAreAppendedAndCheckedLater) {
   const Outcome broken = run({"plan", "--verify", ledger});
   EXPECT_EQ(broken.code, 3) << broken.error;
   EXPECT_TRUE(has(broken.error, "ledger.jsonl:7")) << broken.error;
+}
+
+TEST_F(Deciding, AProgramThatIsStoppedIsPlannedFromWhatRanUntilThen) {
+  const std::string loop =
+      "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; kill -INT $PPID; while :; do :; done";
+  const Folder out;
+  const Outcome outcome = run({"plan", "--json", out / "plan.json", "--", "sh", "-c", loop});
+  if (outcome.code == 3 && has(outcome.error, "not allowed")) GTEST_SKIP() << outcome.error;
+  EXPECT_EQ(outcome.code, 130) << outcome.error;
+  EXPECT_TRUE(has(outcome.output, "interrupted: this is about what ran until then")) << outcome.output;
+  EXPECT_TRUE(has(outcome.output, "rows hold ")) << outcome.output;
+  EXPECT_GE(read(out / "plan.json")["plans"][0]["rows"].size(), 1u);
+  // The command that explains a row is about this program and not about the demo.
+  EXPECT_TRUE(has(outcome.output, " -- sh -c 'i=0; while [ $i -lt 400000 ]")) << outcome.output;
 }
 
 }  // namespace

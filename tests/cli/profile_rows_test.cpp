@@ -74,6 +74,14 @@ TEST(CodeRows, EverySecondBelongsToOneRow) {
   EXPECT_NEAR(find(rows, "waiting")->share.value, 0.2, 1e-9);
 }
 
+TEST(CodeRows, AStubOfTheLinkerIsPartOfWhoCalls) {
+  ProfileBuilder builder;
+  builder.on_cpu(0, "main;work;[plt]", 300, 0).on_cpu(0, "main;work", 700, 3);
+  const auto rows = rows_of(builder.take());
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows.front().name, "work");
+}
+
 TEST(CodeRows, MakingAnIndexIsOnePieceOfWorkAndNoSearch) {
   ProfileBuilder builder;
   builder.on_cpu(0, "main;make_hnsw_index;searchBaseLayer;products", 60, 0)
@@ -344,6 +352,22 @@ TEST(ProfileSubject, SizedCallsArePricedAgainstTheirRecordedTime) {
   EXPECT_EQ(item.now->grade, Grade::a);
   EXPECT_FALSE(item.facts.weak_evidence);
   EXPECT_FALSE(subject.wants.empty());
+}
+
+TEST(ProfileSubject, AsksForBreakEvensAlongTheDimThatTheCommandDoes) {
+  for (const auto& [region, dim] : {std::pair{"cosine_topk Q=1000,N=10000,D=128,k=10", "Q"},
+                                    std::pair{"activation_spreading n=10000,nnz=50000,hops=3", "nnz"},
+                                    std::pair{"matmul M=256,N=256,K=256", ""}}) {
+    ProfileBuilder builder;
+    builder.on_cpu(0, "main;step", 100, 0);
+    CpuProfile profile = builder.take();
+    profile.regions = {{.name = region, .entries = 20}};
+    for (CpuProfile::Sample& sample : profile.samples) sample.region = 1;
+    const Machine host = machine();
+    const Subject subject = subject_of(profile, host, &host.gpus.front());
+    ASSERT_EQ(subject.input.items.size(), 1U);
+    EXPECT_EQ(subject.input.items.front().dim, dim) << region;
+  }
 }
 
 TEST(ProfileSubject, AForeignProfileNeverGoesAboveMeasureFirst) {

@@ -51,6 +51,22 @@ TEST(Rank, TiesKeepTheOrderOfTheList) {
             (std::vector<std::string>{"a", "b"}));
 }
 
+TEST(Rank, WhatHappensOnceComesBehindWhatRepeats) {
+  EXPECT_EQ(
+      order({gain("one_off", 0.4, 0.6, Evidence::measured), gain("step", 0.1, 0.2, Evidence::measured)}),
+      (std::vector<std::string>{"step", "one_off"}));
+}
+
+TEST(Rank, IndependentWorkGoesBeforeSplittingAKernel) {
+  EXPECT_EQ(order({gain("small_grid", 0, 0.6, Evidence::bounded),
+                   gain("default_stream", 0, 0.5, Evidence::bounded)}),
+            (std::vector<std::string>{"default_stream", "small_grid"}));
+  // Not where it is much less.
+  EXPECT_EQ(order({gain("small_grid", 0, 0.6, Evidence::bounded),
+                   gain("default_stream", 0, 0.2, Evidence::bounded)}),
+            (std::vector<std::string>{"small_grid", "default_stream"}));
+}
+
 TEST(Severity, FixNeedsMeasuredEvidenceAndALowEndOfTwoPercent) {
   const Handle scene = plain(TraceBuilder().launch("k()", 1056, 256, 1000).trace());
   const Facts facts = scene->facts();
@@ -75,6 +91,10 @@ TEST(Rank, NotesComeBehindWhatIsAskedFor) {
   note.severity = Severity::info;
   EXPECT_EQ(order({note, {.id = "none"}, gain("sure", 0.02, 0.03, Evidence::measured)}),
             (std::vector<std::string>{"sure", "note", "none"}));
+  // Also where their evidence is better.
+  note.grade = Evidence::measured;
+  EXPECT_EQ(order({gain("bound", 0, 0.1, Evidence::bounded), note}),
+            (std::vector<std::string>{"bound", "note"}));
 }
 
 TEST(Threshold, TwoPercentAndTwiceTheModelError) {

@@ -217,8 +217,9 @@ TEST(RedundantCopy, IsNotCheckedWithoutAddresses) {
 TEST(RedundantCopy, IsSilentOnCleanTraces) { expect_silent_on_clean("redundant_copy"); }
 
 // Upload, kernel, download, on one stream or on several.
-GpuTrace chunks(int streams, std::int64_t kernel_ns, bool download = true, bool async = true) {
-  TraceBuilder t;
+GpuTrace chunks(int streams, std::int64_t kernel_ns, bool download = true, bool async = true,
+                TraceCosts costs = {}) {
+  TraceBuilder t(costs);
   t.alloc(1 << 20);
   std::vector<std::uint32_t> lanes;
   for (int i = 0; i < streams; ++i) lanes.push_back(t.stream().current_stream());
@@ -236,8 +237,15 @@ TEST(NoOverlap, FindsCopiesAndKernelsThatTakeTurns) {
   const auto findings = traced.findings("no_overlap");
   ASSERT_EQ(findings.size(), 1u);
   // 154 + 150 + 154 us one after the other, 154 at best.
-  expect_saved(findings[0], 0, 304, 154 + 150 + 154 + 3);
+  expect_saved(findings[0], 0, 304 + 3, 154 + 150 + 154 + 3);
   EXPECT_EQ(findings[0].grade, Evidence::bounded);
+}
+
+TEST(NoOverlap, TimeBetweenOpsOfOneStreamIsFilledByOthers) {
+  const Traced traced(chunks(1, 150'000, true, true, {.back_to_back = 4'500}));
+  const auto findings = traced.findings("no_overlap");
+  ASSERT_EQ(findings.size(), 1u);
+  expect_saved(findings[0], 0, 304 + 3 * 4.5, 154 + 150 + 154 + 3 * 4.5);
 }
 
 TEST(NoOverlap, KeepsSilentWhereChunksOverlap) {

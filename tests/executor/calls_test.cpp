@@ -166,6 +166,27 @@ TEST(Calls, RecurrentFunctionsComputeTheirOp) {
       exec.ar_forecast(one_model.buffer(0), one_model.buffer(1), one_model.buffer(2), 4, 3));
 }
 
+TEST(Calls, EntropyOfBytesIsThatOfTheSameImageAsNumbers) {
+  const Plain exec;
+  std::vector<std::uint8_t> bytes(20 * 24);
+  std::vector<float> numbers, of_bytes(bytes.size()), of_numbers(bytes.size());
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<std::uint8_t>(i * i % 251);
+    numbers.push_back(static_cast<float>(bytes[i]) / 255);
+  }
+  std::int64_t clamped = 7, clamped_numbers = 7;
+  const EntropyOptions options{.h = 20, .w = 24, .window = 5};
+  const Status status = exec.pixel_entropy(bytes, of_bytes, clamped, options);
+  ASSERT_TRUE(status.ok()) << message_of(status);
+  ASSERT_TRUE(exec.pixel_entropy(numbers, of_numbers, clamped_numbers, options).ok());
+  EXPECT_EQ(of_bytes, of_numbers);
+  EXPECT_GT(of_bytes[250], 1) << "there is something to see";
+  EXPECT_EQ(clamped, 0);
+  const std::span<const std::uint8_t> few(bytes.data(), 100);
+  const std::string refused = message_of(exec.pixel_entropy(few, of_bytes, clamped, options));
+  EXPECT_NE(refused.find("has 100 values"), std::string::npos) << refused;
+}
+
 TEST(Calls, ImageFunctionsComputeTheirOp) {
   const Plain exec;
   Case conv("conv2d", "B=2,h=11,w=13,kh=3,kw=2,stride_x=2,pad_y=1");

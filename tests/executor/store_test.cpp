@@ -70,6 +70,19 @@ class StoreTest : public ::testing::Test {
   std::string said_;
 };
 
+TEST_F(StoreTest, ACalibrationBesideOtherProgramsSaysSo) {
+  Stored stored = made_up();
+  const auto read = [&] {
+    EXPECT_TRUE(save_stored(nullptr, options_, stored).ok());
+    return load_stored(nullptr, options_).value();
+  };
+  EXPECT_EQ(read().data.description.find("other programs"), std::string::npos);
+  stored.other_cores = 1.25;
+  EXPECT_DOUBLE_EQ(read().other_cores, 1.25);
+  EXPECT_NE(read().data.description.find("other programs used 1.2 cores meanwhile"), std::string::npos)
+      << read().data.description;
+}
+
 TEST_F(StoreTest, WhatIsSavedIsLoaded) {
   ASSERT_TRUE(save_stored(nullptr, options_, made_up()).ok());
   const auto loaded = load_stored(nullptr, options_);

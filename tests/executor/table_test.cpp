@@ -2,20 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Decisions from a table with made-up times: tiers agree, nothing is allocated, ties and supports() count, guards hold.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <cmath>
 #include <cstdlib>
 #include <new>
 
 #include "executor/candidates.h"
+#include "executor/choose.h"
 #include "executor/named_ops.h"
 #include "executor/op_table.h"
 #include "executor/shapes.h"
 #include "executor/tracker.h"
 
 namespace {
-std::atomic<long> allocations{0};
+std::atomic<long> allocations{0}, locks{0};
 }
 
 // Counts what this program allocates, so that a decision can be shown to allocate nothing. Not inlined: a compiler that
@@ -31,6 +34,16 @@ std::atomic<long> allocations{0};
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+// And every mutex that it locks. A thread sanitizer counts them itself.
+#if !defined(__SANITIZE_THREAD__)
+extern "C" int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+  static const auto real =
+      reinterpret_cast<int (*)(pthread_mutex_t*)>(dlsym(RTLD_NEXT, "pthread_mutex_lock"));
+  locks.fetch_add(1, std::memory_order_relaxed);
+  return real(mutex);
+}
+#endif
 
 namespace fulcrum::executor {
 namespace {
@@ -151,6 +164,47 @@ TEST(Table, TheGridSaysWhatTheModelSays) {
   EXPECT_GT(by_grid, 100) << "a grid that never answers is of no use";
 }
 
+TEST(Table, AlongALineTheGridSaysWhatTheModelSays) {
+  const ops::Op& op = op_named("gelu");
+  const FeatureMap map(op);
+  std::vector<Candidate> candidates;
+  for (const Candidate& candidate : candidates_of(op, nullptr)) {
+    const std::string_view backend = candidate.kernel.backend().name();
+    if (candidate.kernel.variant() == "default" && (backend == "simd" || backend == "threads"))
+      candidates.push_back(candidate);
+  }
+  ASSERT_EQ(candidates.size(), 2u);
+  candidates[1].threads = 2;  // also where the machine has one
+  OpPoints points{.points = {}, .grade = Grade::b, .sigma = 0};
+  ShapeSource source(op, 1);
+  for (int i = 0; i < 24; ++i) {
+    Point point{.args = source.scaled(source.standard().front(), 3e-8 * std::pow(1e5, i / 23.0))};
+    for (const Candidate& candidate : candidates)
+      point.samples.push_back(Sample{.seconds = made_up_seconds(map.of(point.args), candidate)});
+    points.points.push_back(point);
+  }
+  const auto costs = std::make_shared<Costs>();
+  const MeasuredOpTable table(op, index_of(op), candidates, points, costs, {});
+  Tracker tracker;
+  std::array<int, 2> by_grid{};
+  for (double n = 100; n < 3e7; n *= 1.05) {
+    Args args{};
+    args.dim[0] = static_cast<std::int64_t>(n);
+    const Choice choice = table.choose(args, {}, 0b11, tracker);
+    if (choice.tier != Tier::grid) continue;
+    ++by_grid[choice.candidate];
+    const auto prices = table.prices(args, {});
+    EXPECT_LT(prices[choice.candidate].seconds, prices[1 - choice.candidate].seconds) << n;
+    EXPECT_EQ(choice.runner_up, 1 - choice.candidate) << n;
+    // A cell has one time for all its calls, which is that of the middle.
+    EXPECT_NEAR(std::log(static_cast<double>(choice.seconds) / prices[choice.candidate].seconds), 0, 0.8);
+    const Features f = map.of(args);
+    EXPECT_EQ(choice.size_class, size_class_of(f.flops, f.bytes)) << n;
+  }
+  EXPECT_GT(by_grid[0], 50);
+  EXPECT_GT(by_grid[1], 50);
+}
+
 TEST(Table, ADecisionAllocatesNothingInAnyTier) {
   const Tracker tracker;
   int tiers = 0;
@@ -171,6 +225,61 @@ TEST(Table, ADecisionAllocatesNothingInAnyTier) {
     EXPECT_EQ(allocations.load(), before) << name;
   }
   EXPECT_EQ(tiers, 1 << 1 | 1 << 2 | 1 << 3) << "seen, grid and model were all in it";
+}
+
+TEST(Table, DecidingAndTrackingLockNothingAndAllocateNothing) {
+  std::mutex mutex;
+  const long counted = locks.load();
+  { const std::lock_guard lock(mutex); }
+#if !defined(__SANITIZE_THREAD__)
+  ASSERT_EQ(locks.load(), counted + 1) << "locks are counted";
+#endif
+  const OpTable& table = of("gelu");
+  const int index = index_of(table.op());
+  const Mask all = default_mask(table.op(), table.candidates());
+  Tracker tracker;
+  const auto work = [&](int calls) {
+    for (int i = 0; i < calls; ++i) {
+      const Args args = args_of(table.op(), "n=20000");
+      const long allocated = allocations.load(), locked = locks.load();
+      const Choice choice = table.choose(args, {}, all, tracker);
+      const Tracker::Cell cell{index, choice.candidate, 1, choice.size_class, Place::host};
+      tracker.record(cell, 1e-5, 1e-5 * (1 + 0.01 * (i % 7 - 3)));
+      tracker.spend(1e-5);
+      if (i < 64) continue;  // cells are made when they are first needed
+      EXPECT_EQ(allocations.load(), allocated);
+      EXPECT_EQ(locks.load(), locked);
+    }
+  };
+  work(1000);
+  EXPECT_LT(tracker.handed_on(), 350) << "and seldom write what threads share";
+}
+
+TEST(Table, BeyondTheCachesNoKernelIsFasterThanTheMemory) {
+  const ops::Op& op = op_named("tanh");
+  const auto candidates = candidates_of(op, nullptr);
+  OpPoints points{.points = {}, .grade = Grade::b, .sigma = 0};
+  for (const char* shape : {"n=1000", "n=10000", "n=100000"}) {
+    Point point{.args = args_of(op, shape)};
+    // Nearly as fast whatever the size, as long as a cache holds it.
+    for (std::size_t c = 0; c < candidates.size(); ++c) point.samples.push_back(Sample{.seconds = 1e-6});
+    points.points.push_back(point);
+  }
+  Caches caches;
+  caches.near_bytes = 1e6;
+  caches.far_bytes = 8e6;
+  const auto seconds = [&](const char* shape) {
+    const MeasuredOpTable table(op, index_of(op), candidates, points, std::make_shared<Costs>(), caches);
+    const auto prices = table.prices(args_of(op, shape), {});
+    return std::min_element(prices.begin(), prices.end(),
+                            [](const Price& a, const Price& b) { return a.seconds < b.seconds; })
+        ->seconds;
+  };
+  EXPECT_LT(seconds("n=256000000"), 1e-3) << "what the points say";
+  caches.host_bytes_per_second = 20e9;
+  const double beyond = 2 * 4 * 256e6 - 8e6 - 1e6 * backends::usable_threads();
+  EXPECT_NEAR(seconds("n=256000000"), beyond / 20e9, 1e-3 * beyond / 20e9);
+  EXPECT_LT(seconds("n=100000"), 2e-6);
 }
 
 TEST(Table, OnlyAllowedCandidatesAreChosen) {

@@ -9,6 +9,8 @@
 #include <cmath>
 #include <thread>
 
+#include "executor/tracker_gather.h"
+
 namespace fulcrum::executor {
 namespace {
 
@@ -314,6 +316,79 @@ TEST(Tracker, SixteenThreadsLearnAtOnceAndLoseNothing) {
     }
   }
   EXPECT_EQ(samples, 16 * 2000);
+}
+
+TEST(Tracker, SamplesAsExpectedAreHandedOnAFewAtATimeAndNoneIsLost) {
+  Tracker tracker;
+  repeat(tracker, kHost, 50, 1e-5, 1.1e-5);
+  EXPECT_EQ(tracker.samples(kHost), 50);
+  std::int64_t before = tracker.handed_on();
+  for (int i = 0; i < 400; ++i) tracker.record(kHost, 1e-5, 1.1e-5 * (1 + 0.01 * (i % 7 - 3)));
+  EXPECT_LE(tracker.handed_on() - before, 400 / Gatherer::kLeast);
+  EXPECT_GE(tracker.handed_on() - before, 400 / Gatherer::kMost);
+  EXPECT_EQ(tracker.samples(kHost), 450);
+  before = tracker.handed_on();
+  tracker.record(kHost, 1e-5, 1.12e-5);
+  EXPECT_EQ(tracker.handed_on(), before) << "it waits for others";
+  EXPECT_EQ(tracker.samples(kHost), 451) << "whoever asks gets all";
+  EXPECT_FLOAT_EQ(static_cast<float>(tracker.last_seconds(kHost)[0]), 1.12e-5F);
+  EXPECT_NEAR(tracker.correction(kHost), std::log(1.1), 0.02);
+}
+
+TEST(Tracker, ASurpriseIsLearnedAtOnceAfterWhatWasGatheredBeforeIt) {
+  Tracker tracker;
+  repeat(tracker, kHost, 50, 1e-5, 1e-5);
+  ASSERT_EQ(tracker.samples(kHost), 50);
+  repeat(tracker, kHost, 2, 1e-5, 1e-5);
+  bool told = false;
+  for (int i = 0; i < 5; ++i) told |= tracker.record(kHost, 1e-5, 3e-5);
+  EXPECT_TRUE(told);
+  EXPECT_EQ(tracker.alarms(), 1);
+  EXPECT_GT(tracker.correction(kHost), std::log(2.5));
+  EXPECT_EQ(tracker.samples(kHost), 57);
+}
+
+TEST(Tracker, CallsToTheDeviceAreLearnedOneByOne) {
+  Tracker tracker;
+  repeat(tracker, kDevice, 50, 1e-5, 1e-5);
+  EXPECT_EQ(tracker.handed_on(), 0) << "nothing was gathered";
+  EXPECT_EQ(tracker.known(kDevice).samples, 50);
+}
+
+TEST(Tracker, WhatACellLearnsOnBehalfOfAnotherIsToldWithItsNextSample) {
+  Gatherer places;
+  Tracker::Cell other = kHost;  // one whose samples wait at the same place
+  do {
+    ++other.op;
+  } while (&places.slot_of(Gatherer::key_of(other)) != &places.slot_of(Gatherer::key_of(kHost)));
+  Tracker tracker;
+  repeat(tracker, kHost, 60, 1e-5, 1e-5);
+  ASSERT_EQ(tracker.samples(kHost), 60);
+  // Each a little slower than expected; three wait when the other cell comes, and the fifth raises the alarm.
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE(tracker.record(kHost, 1e-5, 1.08e-5));
+    EXPECT_FALSE(tracker.record(other, 1e-5, 1e-5)) << "not its business";
+  }
+  EXPECT_EQ(tracker.alarms(), 1);
+  EXPECT_TRUE(tracker.record(kHost, 1e-5, 1.08e-5));
+  EXPECT_FALSE(tracker.record(kHost, 1e-5, 1.08e-5)) << "told once";
+}
+
+TEST(Tracker, SixteenThreadsThatSeeWhatIsExpectedSeldomWriteWhatTheyShare) {
+  Tracker tracker;
+  repeat(tracker, kHost, 50, 1e-5, 1e-5);
+  const std::int64_t before = tracker.handed_on();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 16; ++t) {
+    threads.emplace_back([&tracker, t] {
+      for (int i = 0; i < 1000; ++i) tracker.record(kHost, 1e-5, 1e-5 * (1 + 0.01 * ((i + t) % 7 - 3)));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::int64_t written = tracker.handed_on() - before;
+  EXPECT_EQ(tracker.samples(kHost), 50 + 16 * 1000);
+  EXPECT_LE(written, 16 * 1000 / Gatherer::kLeast + 16);
+  EXPECT_EQ(tracker.alarms(), 0);
 }
 
 }  // namespace

@@ -126,6 +126,33 @@ TEST(Windows, OfCachesThatNeighboursShareNeedFewerGoodTurns) {
   EXPECT_EQ(usual_share_of(vm, 1), kUsualOfShared);
 }
 
+/// Fork and join in so many places of memory, half of them near both cores and half far, some turns on one core.
+double usual_place(int places, std::uint64_t seed) {
+  stats::Random random(seed);
+  std::vector<double> costs;
+  std::vector<std::size_t> begins;
+  for (int place = 0; place < places; ++place) {
+    begins.push_back(costs.size());
+    const double near_or_far = 420e-9 + (random.uniform() < 0.5 ? 0 : 30e-9) + 60e-9 * random.uniform();
+    const double here = random.uniform() < 0.1 ? 81e-9 : near_or_far;
+    for (int i = 0; i < 10; ++i) costs.push_back(here * (1 + 0.02 * random.uniform()));
+  }
+  return usual_cost({costs, begins}, kUsualOfPlaces).value;
+}
+
+TEST(Windows, OfManyPlacesAgreeWhereThoseOfOneDoNot) {
+  double least = 1, most = 0, least_of_one = 1, most_of_one = 0;
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    const double many = usual_place(256, seed), one = usual_place(1, seed);
+    least = std::min(least, many);
+    most = std::max(most, many);
+    least_of_one = std::min(least_of_one, one);
+    most_of_one = std::max(most_of_one, one);
+  }
+  EXPECT_LT(most / least, 1.05);
+  EXPECT_GT(most_of_one / least_of_one, 1.1);
+}
+
 TEST(Windows, OfFewTurnsCountTogether) {
   const MadeUpTurns turns({2, 2, 1});
   EXPECT_EQ(usual_cost(turns.in_groups_of(1), 0.25).value, best_cost(turns.costs).value);

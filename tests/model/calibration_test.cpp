@@ -217,6 +217,29 @@ TEST(Calibration, OfOneGpuCarriesOverToAnotherWithGradeD) {
             std::string::npos);  // a cell of another GPU is no measurement of this one
 }
 
+TEST(Calibration, OtherOpsInPiecesSayMoreAboutPiecesThanTheSameOpInCopies) {
+  const GpuUse use{.path = "auto"};
+  Machine copying = device();
+  copying.gpus[0].link.erase("mapped_read");
+  const Model plain(desk(), {}, copying, {});
+  const auto closed = [&](const char* op, double n) { return plain.gpu(call(op, fmt_size(n)), use); };
+  std::vector<Measurement> rows;
+  for (const double n : {1e3, 1e4, 1e5}) {
+    ASSERT_EQ(closed("elu", n).way, "auto: copy");
+    rows.push_back(measurement("elu", fmt_size(n), 2 * closed("elu", n).seconds, Regime::roundtrip, "auto"));
+  }
+  for (const char* op : {"relu", "clip"}) {
+    for (const double n : {4e6, 8e6, 3e7}) {
+      ASSERT_EQ(closed(op, n).way, "auto: duplex");
+      rows.push_back(measurement(op, fmt_size(n), closed(op, n).seconds, Regime::roundtrip, "auto"));
+    }
+  }
+  const Model model(desk(), {}, copying, Calibration(copying, rows));
+  const Prediction p = model.gpu(call("elu", "n=10000000"), use);
+  EXPECT_NEAR(p.seconds / closed("elu", 1e7).seconds, 1, 0.1);
+  EXPECT_EQ(p.grade, Grade::c);
+}
+
 TEST(Calibration, ResidentCallsAreKernelPlusLaunch) {
   std::vector<Measurement> rows;
   for (const double n : {1e4, 1e5, 1e6}) {

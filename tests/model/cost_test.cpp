@@ -90,6 +90,24 @@ TEST(CpuCost, ColdDataComeFromMemory) {
   EXPECT_EQ(reference().cpu(c, 1).level, "DRAM");
 }
 
+TEST(GpuCost, AGraphIsReadOnceForEachHopAndEveryEdgeFetchesASector) {
+  const auto memory = [](const char* shape) {
+    const Prediction p = reference().gpu(call("activation_spreading", shape), {.regime = Regime::resident});
+    return term(p, "kernel memory")->seconds;
+  };
+  const double one = memory("n=1000000,nnz=5000000,hops=1"), three = memory("n=1000000,nnz=5000000,hops=3");
+  EXPECT_NEAR(three / one, 3, 0.05);
+  EXPECT_GT(one, 32 * 5e6 / 9e12);  // sectors alone, at the rate of the cache that may hold them
+}
+
+TEST(GpuCost, AFewBytesInTheHostsMemoryTakeNoLongerThanMore) {
+  Machine odd = device();
+  odd.gpus[0].link["mapped_read"].front().second = rate(20e-6);  // a probe's first touch
+  const Model model(desk(), {}, odd, {});
+  const GpuUse use{.path = "latency"};
+  EXPECT_LE(model.gpu(call("relu", "n=1"), use).seconds, model.gpu(call("relu", "n=1000"), use).seconds);
+}
+
 TEST(GpuCost, EveryPathNamesItsTermsAndTheyAddUp) {
   for (const char* shape : {"n=1000", "n=100000", "n=30000000"}) {
     for (const Regime regime : {Regime::roundtrip, Regime::managed}) {

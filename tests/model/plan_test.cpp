@@ -3,6 +3,7 @@
 //
 // Plans: rows, order, sets, and the sentence on top.
 #include "model/model_support.h"
+#include "model/plan_parts.h"
 
 namespace fulcrum::model::test {
 namespace {
@@ -136,6 +137,19 @@ TEST(Plan, WithoutAGpuItSaysWhatTheCpuCanGain) {
   for (const PlanRow& r : p.rows) EXPECT_EQ(r.verdict, PlanVerdict::keep_on_cpu);
   ASSERT_FALSE(p.notes.empty());
   EXPECT_NE(p.notes[0].find("no GPU"), std::string::npos);
+}
+
+TEST(Plan, ADeviceOfThisMachineIsCalledByItsName) {
+  Machine both = desk();
+  both.gpus = device().gpus;
+  const auto sentence = [](const Machine& with) {
+    const Model model(desk(), {}, with, {});
+    Plan p = plan(model, two_items());
+    for (PlanRow& r : p.rows) r.verdict = PlanVerdict::offload_now;
+    return verdict_text(model, p);
+  };
+  EXPECT_NE(sentence(both).find(" to this machine's Device:"), std::string::npos) << sentence(both);
+  EXPECT_NE(sentence(device()).find(" to device:"), std::string::npos) << sentence(device());
 }
 
 TEST(Plan, OfADataSheetSaysSoEverywhere) {

@@ -7,9 +7,12 @@ enable_language(C)
 add_custom_target(record_programs)
 set(folder ${CMAKE_CURRENT_LIST_DIR}/programs)
 
+# The same in every preset: `record` preloads a library into them, which comes before a sanitizer's and so would be
+# refused; the shares that the tests know are those of plain code; and with line tables inlined functions have names.
 function(fulcrum_record_program name source)
   add_executable(record_${name} ${source})
-  target_compile_options(record_${name} PRIVATE -O2 ${ARGN})
+  target_compile_options(record_${name} PRIVATE -O2 -g0 ${not_sanitized} ${ARGN})
+  target_link_options(record_${name} PRIVATE ${not_sanitized})
   target_link_libraries(record_${name} PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
   set_target_properties(record_${name} PROPERTIES OUTPUT_NAME ${name}
                         RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/record_programs)
@@ -49,7 +52,11 @@ foreach(library IN ITEMS fake_blas blas_user)
 endforeach()
 
 add_library(record_leaf MODULE ${folder}/leaf.c)
-target_compile_options(record_leaf PRIVATE -O2 -fomit-frame-pointer)
+target_compile_options(record_leaf PRIVATE -O2 -g0 -fomit-frame-pointer)
 set_target_properties(record_leaf PROPERTIES OUTPUT_NAME leaf
                       LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/record_programs)
 add_dependencies(record_programs record_leaf)
+foreach(library IN ITEMS fake_blas blas_user leaf)
+  target_compile_options(record_${library} PRIVATE ${not_sanitized})
+  target_link_options(record_${library} PRIVATE ${not_sanitized})
+endforeach()

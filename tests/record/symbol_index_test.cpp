@@ -22,23 +22,40 @@ struct Entry {
   const char* name;
   std::uint64_t begin, size;
   unsigned char binding = STB_GLOBAL, type = STT_FUNC;
+  std::uint16_t section = 1;
+};
+struct Code {
+  const char* name;
+  std::uint64_t begin, size;
 };
 
-/// A file in memory: header, one table, its names, three section headers.
+/// A file in memory: header, one table, its names, three section headers and those of sections with code.
 class File {
  public:
-  explicit File(const std::vector<Entry>& entries, std::uint64_t claimed_entries = 0) {
+  explicit File(const std::vector<Entry>& entries, std::uint64_t claimed_entries = 0,
+                const std::vector<Code>& code = {}) {
     std::string names(1, '\0');
     std::vector<Elf64_Sym> symbols(1);
     for (const Entry& entry : entries) {
       Elf64_Sym symbol{};
       symbol.st_name = static_cast<Elf64_Word>(names.size());
       symbol.st_info = static_cast<unsigned char>(ELF64_ST_INFO(entry.binding, entry.type));
-      symbol.st_shndx = 1;
+      symbol.st_shndx = entry.section;
       symbol.st_value = entry.begin;
       symbol.st_size = entry.size;
       symbols.push_back(symbol);
       names += entry.name;
+      names += '\0';
+    }
+    std::vector<Elf64_Shdr> sections;
+    for (const Code& one : code) {
+      Elf64_Shdr section{};
+      section.sh_name = static_cast<Elf64_Word>(names.size());
+      section.sh_flags = SHF_EXECINSTR;
+      section.sh_addr = one.begin;
+      section.sh_size = one.size;
+      sections.push_back(section);
+      names += one.name;
       names += '\0';
     }
     const std::uint64_t symbol_bytes = symbols.size() * sizeof(Elf64_Sym);
@@ -46,7 +63,8 @@ class File {
     std::memcpy(header.e_ident, ELFMAG, SELFMAG);
     header.e_ident[EI_CLASS] = ELFCLASS64;
     header.e_shentsize = sizeof(Elf64_Shdr);
-    header.e_shnum = 3;
+    header.e_shnum = static_cast<Elf64_Half>(3 + sections.size());
+    header.e_shstrndx = 2;
     header.e_shoff = sizeof(header) + symbol_bytes + names.size();
     Elf64_Shdr table{}, strings{};
     table.sh_type = SHT_SYMTAB;
@@ -64,6 +82,7 @@ class File {
     put(&none, sizeof(none));
     put(&table, sizeof(table));
     put(&strings, sizeof(strings));
+    put(sections.data(), sections.size() * sizeof(Elf64_Shdr));
   }
   ~File() { ::close(descriptor_); }
   int descriptor() const { return descriptor_; }
@@ -153,6 +172,21 @@ TEST(SymbolIndex, ATableThatPromisesMoreThanTheFileHoldsGivesWhatIsThere) {
   const int empty = ::memfd_create("empty", MFD_CLOEXEC);
   EXPECT_FALSE(SymbolIndex::read(empty).find(0x1000).has_value());
   ::close(empty);
+}
+
+TEST(SymbolIndex, AStubOfTheLinkerIsNoPartOfTheFunctionBeforeIt) {
+  // "_init" has no size and lies right before the stubs.
+  const File file({{.name = "_init", .begin = 0x1000, .size = 0, .section = 3}, {"main", 0x10c0, 0x40}}, 0,
+                  {{".init", 0x1000, 0x20}, {".plt", 0x1020, 0x40}, {".plt.sec", 0x1060, 0x40}});
+  const SymbolIndex index = SymbolIndex::read(file.descriptor());
+  EXPECT_EQ(name_at(index, 0x1010), "_init");
+  EXPECT_FALSE(index.is_stub(0x1010));
+  for (const std::uint64_t address : {0x1020, 0x105f, 0x1060, 0x109f}) {
+    EXPECT_TRUE(index.is_stub(address)) << address;
+    EXPECT_EQ(name_at(index, address), "") << address;
+  }
+  EXPECT_FALSE(index.is_stub(0x10a0));
+  EXPECT_EQ(name_at(index, 0x10c0), "main");
 }
 
 }  // namespace

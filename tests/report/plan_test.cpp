@@ -104,6 +104,19 @@ TEST(PlanText, EveryTimeCarriesItsGradeAndAMissingOneSaysWhy) {
             std::string::npos);
 }
 
+TEST(PlanText, AMillionCallsHaveACostWhereTheGpuHasAPrice) {
+  Plan priced = plan();
+  EXPECT_EQ(report::plan_text(priced, false, 200).find("cost"), std::string::npos);
+  EXPECT_EQ(report::explain_text(priced.rows[0], false, 200).find("cost"), std::string::npos);
+  priced.rows[0].cost_per_million = 0.15495;
+  const std::string text = report::plan_text(priced, false, 200);
+  EXPECT_NE(text.find("1M calls cost"), std::string::npos) << text;
+  EXPECT_NE(text.find("0.155"), std::string::npos) << text;
+  EXPECT_NE(report::explain_text(priced.rows[0], false, 200).find("a million calls cost 0.155 on the GPU"),
+            std::string::npos);
+  EXPECT_NE(report::plan_table(priced).markdown().find("1M calls cost"), std::string::npos);
+}
+
 TEST(PlanText, ExplainsTheTermsInMicrosecondsAndTheLosers) {
   const std::string text = report::explain_text(plan().rows[0], false, 200);
   EXPECT_NE(text.find("2.000"), std::string::npos) << text;

@@ -33,52 +33,54 @@ inline std::vector<int> labels(ops::Problem& problem, int slot) {
   return result;
 }
 
-/// Runs `op` on the inputs (by pointer slot), has the result checked by the reference, then by `expect`.
+/// Runs `op` on what `fill` puts into its inputs, has the result checked by the reference, then by `expect`. Returns the
+/// backend of each run.
+template <class Fill, class Expect>
+std::vector<std::string_view> run_filled(std::string_view op, std::string_view shape, const Fill& fill,
+                                         const Expect& expect) {
+  std::vector<std::string_view> ran;
+  for (const backends::Kernel& kernel : host_kernels(op)) {
+    for (const std::string& isa : isas_of(kernel)) {
+      SCOPED_TRACE(fmt::format("{} {} {}", kernel.name(), isa, shape));
+      const ForcedIsa forced(isa);
+      auto problem = ops::Problem::make(op_of(op), shape_of(shape));
+      if (!problem.ok()) {
+        ADD_FAILURE() << problem.error().message;
+        return ran;
+      }
+      fill(*problem);
+      problem->adopt_inputs();
+      if (!run(kernel, *problem)) continue;
+      const Oracle oracle = problem->check();
+      EXPECT_TRUE(oracle.passed) << oracle.detail;
+      expect(*problem);
+      ran.push_back(kernel.backend().name());
+    }
+  }
+  return ran;
+}
+
+/// On inputs by pointer slot.
 template <class Expect>
 void on_each_kernel(std::string_view op, std::string_view shape,
                     const std::vector<std::vector<float>>& inputs, const Expect& expect) {
-  int ran = 0;
-  for (const backends::Kernel& kernel : host_kernels(op)) {
-    for (const std::string& isa : isas_of(kernel)) {
-      SCOPED_TRACE(fmt::format("{} {} {}", kernel.name(), isa, shape));
-      const ForcedIsa forced(isa);
-      auto problem = ops::Problem::make(op_of(op), shape_of(shape));
-      ASSERT_TRUE(problem.ok()) << problem.error().message;
-      for (std::size_t slot = 0; slot < inputs.size(); ++slot)
-        set(*problem, static_cast<int>(slot), inputs[slot]);
-      problem->adopt_inputs();
-      if (!run(kernel, *problem)) continue;
-      const Oracle oracle = problem->check();
-      EXPECT_TRUE(oracle.passed) << oracle.detail;
-      expect(*problem);
-      ++ran;
-    }
-  }
-  EXPECT_GE(ran, 2) << op;
+  const auto fill = [&](ops::Problem& problem) {
+    for (std::size_t slot = 0; slot < inputs.size(); ++slot)
+      set(problem, static_cast<int>(slot), inputs[slot]);
+  };
+  EXPECT_GE(run_filled(op, shape, fill, expect).size(), 2u) << op;
 }
 
-/// The same on images of 8 bits, in pointer slot 0.
+/// On an image of 8 bits, in pointer slot 0.
 template <class Expect>
 void on_each_kernel_of_levels(std::string_view op, std::string_view shape,
                               const std::vector<std::uint8_t>& image, const Expect& expect) {
-  std::set<std::string_view> ran;
-  for (const backends::Kernel& kernel : host_kernels(op)) {
-    for (const std::string& isa : isas_of(kernel)) {
-      SCOPED_TRACE(fmt::format("{} {} {}", kernel.name(), isa, shape));
-      const ForcedIsa forced(isa);
-      auto problem = ops::Problem::make(op_of(op), shape_of(shape));
-      ASSERT_TRUE(problem.ok()) << problem.error().message;
-      ASSERT_EQ(problem->buffer(0).size(), image.size());
-      std::memcpy(problem->buffer(0).data(), image.data(), image.size());
-      problem->adopt_inputs();
-      if (!run(kernel, *problem)) continue;
-      const Oracle oracle = problem->check();
-      EXPECT_TRUE(oracle.passed) << oracle.detail;
-      expect(*problem);
-      ran.insert(kernel.backend().name());
-    }
-  }
-  EXPECT_GE(ran.size(), 3u) << op;
+  const auto fill = [&](ops::Problem& problem) {
+    ASSERT_EQ(problem.buffer(0).size(), image.size());
+    std::memcpy(problem.buffer(0).data(), image.data(), image.size());
+  };
+  const auto ran = run_filled(op, shape, fill, expect);
+  EXPECT_GE(std::set<std::string_view>(ran.begin(), ran.end()).size(), 3u) << op;
 }
 
 inline void expect_refused(std::string_view op, std::string_view shape, Code code) {

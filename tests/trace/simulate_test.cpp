@@ -20,14 +20,6 @@ std::vector<std::uint32_t> ops_named(const GpuTrace& trace, const std::string& n
   return result;
 }
 
-std::vector<std::uint32_t> calls_of(const GpuTrace& trace, CallKind kind) {
-  std::vector<std::uint32_t> result;
-  for (std::uint32_t i = 0; i < trace.calls.size(); ++i) {
-    if (trace.calls[i].kind == kind) result.push_back(i);
-  }
-  return result;
-}
-
 TEST(Simulation, AShorterKernelOnTheCriticalPathSavesWhatItIsShorter) {
   TraceBuilder t;
   t.launch("a", 132, 256, 100'000).launch("b", 132, 256, 50'000).launch("c", 132, 256, 80'000);
@@ -317,22 +309,6 @@ TEST(Simulation, ASyncNoLongerGivesBackWhatAPoolKeeps) {
   }
   // From kernel to kernel 90 us of return, 60 us of allocation and 4 us of launch; then 4 us of each.
   EXPECT_NEAR(saved_ns(trace, change), 4 * (154'000 - 8'000), 4'000);
-}
-
-TEST(Simulation, AKernelMayWaitForRoomUntilAnotherRunsOutOfBlocks) {
-  TraceBuilder t;
-  const auto one = t.stream().current_stream();
-  const auto two = t.stream().current_stream();
-  for (int i = 0; i < 6; ++i) t.on_stream(i % 2 ? two : one).launch("k", 132 * 9, 256, 500'000);
-  GpuTrace trace = t.trace();
-  for (std::size_t i = 0; i < trace.ops.size();
-       ++i) {  // each comes in 50 us before the one of the other stream ends
-    trace.ops[i].begin_ns = 4'000 + std::int64_t(i) * 450'000;
-    trace.ops[i].end_ns = trace.ops[i].begin_ns + 500'000;
-  }
-  Change change;
-  for (std::uint32_t i = 0; i < 6; ++i) change.op_ns[i] = 250'000;
-  EXPECT_NEAR(saved_ns(trace, change), 6 * 250'000, 10'000);
 }
 
 TEST(Simulation, OpsThatAreGoneTakeTheirCallsWithThem) {

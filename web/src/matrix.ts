@@ -44,6 +44,14 @@ const kColumns: Column<PlanRow>[] = [
   { title: "GPU from", text: (r) => from(r.breakeven), hint: "smallest size from which the GPU wins" },
 ];
 
+const kCost: Column<PlanRow> = {
+  title: "1M calls cost",
+  text: (r) => (r.cost_per_million ? significant(r.cost_per_million) : "-"),
+  value: (r) => r.cost_per_million ?? NaN,
+  numeric: true,
+  hint: "on the GPU, at the price per hour that was given",
+};
+
 function parts(title: string, p: Prediction): HTMLElement {
   if (p.missing) return el("div", { class: "parts" }, el("h4", {}, title), el("p", {}, `no number: ${p.missing}`));
   const rows = (p.terms ?? []).map((term) =>
@@ -86,5 +94,6 @@ function detail(row: PlanRow): Node {
 }
 
 export function matrix(rows: PlanRow[]): HTMLElement {
-  return table({ label: "decision matrix", columns: kColumns, rows, detail, filter: rows.length > 12 });
+  const columns = rows.some((r) => r.cost_per_million) ? [...kColumns, kCost] : kColumns;
+  return table({ label: "decision matrix", columns, rows, detail, filter: rows.length > 12 });
 }

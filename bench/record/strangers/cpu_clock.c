@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Preloaded into a CPU program: how long it stayed in its OpenMP target regions, data environment included. Those are
-// the stretches that its CUDA twin spends between the first upload and the last download. Written to $REGION_FILE.
+// Preloaded into a CPU program: how long it stayed in its OpenMP target regions, data environment included ("region").
+// Those are the stretches in which its CUDA twin holds memory on the device. Written to $REGION_FILE, with the time from the
+// beginning of the first to the end of the last one ("span").
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -11,7 +12,7 @@
 #include <time.h>
 
 static int depth;
-static double began, inside, parallel;
+static double first, last, began, inside, parallel;
 
 static double now(void) {
   struct timespec t;
@@ -20,9 +21,12 @@ static double now(void) {
 }
 static void enter(void) {
   if (depth++ == 0) began = now();
+  if (first == 0) first = began;
 }
 static void leave(void) {
-  if (--depth == 0) inside += now() - began;
+  if (--depth > 0) return;
+  last = now();
+  inside += last - began;
 }
 static void* next(const char* name) {
   void* found = dlsym(RTLD_NEXT, name);
@@ -59,6 +63,6 @@ __attribute__((destructor)) static void tell(void) {
   const char* file = getenv("REGION_FILE");
   FILE* out = file ? fopen(file, "w") : NULL;
   if (!out) return;
-  fprintf(out, "{\"region\": %.9f, \"parallel\": %.9f}\n", inside, parallel);
+  fprintf(out, "{\"region\": %.9f, \"span\": %.9f, \"parallel\": %.9f}\n", inside, last - first, parallel);
   fclose(out);
 }

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Preloaded into a CUDA program that links the CUDA runtime as a library: seconds from its first copy or launch to the
-// end of its last copy back or synchronisation, and the bytes that travelled. The context is made before the clock
-// starts: that is paid once a process, and by every program. Written to $REGION_FILE. With $REGION_ENDS the program ends
-// when it frees memory after a download: what follows there is its own check on one CPU thread.
+// end of its last copy back or synchronisation ("span"), the same without what the host does while the device holds
+// nothing ("region"), and the bytes that travelled. The CPU program's clock counts its target regions alone, and those end
+// where a twin frees its memory: what lies between two of them is the same host code on both sides. The context is made
+// before the clock starts: that is paid once a process, and by every program. Written to $REGION_FILE. With $REGION_ENDS
+// the program ends when it frees memory after a download: what follows there is its own check on one CPU thread.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <unistd.h>
@@ -12,13 +14,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <unordered_set>
 
 namespace {
 
 struct Clock {
   double first = 0, last = 0, copies = 0;
   double bytes_in = 0, bytes_out = 0;
-  long launches = 0, calls = 0;
+  long launches = 0, calls = 0, phases = 0;
+  double emptied = 0, between = 0;  // when the last of the device's memory was freed; time since then, so far
 };
 Clock clock_state;
 
@@ -35,11 +39,27 @@ F* next(const char* name) {
   return reinterpret_cast<F*>(found);
 }
 
+/// What the program has on the device; never destroyed, since programs free memory from destructors of their own.
+std::unordered_set<void*>& held() {
+  static auto* pointers = new std::unordered_set<void*>;
+  return *pointers;
+}
+
+/// The device is used again: what came before, while it held nothing, is none of the twin's time.
+void resume() {
+  if (clock_state.emptied == 0) return;
+  clock_state.between += now() - clock_state.emptied;
+  clock_state.emptied = 0;
+  ++clock_state.phases;
+}
+
 /// The context and, with CUDA_MODULE_LOADING=EAGER, the kernels are there before the clock starts.
 double begin() {
+  resume();
   if (clock_state.first == 0) {
     cudaFree(nullptr);
     clock_state.first = now();
+    clock_state.phases = 1;
   }
   return now();
 }
@@ -58,10 +78,11 @@ __attribute__((destructor)) void tell() {
   const char* file = std::getenv("REGION_FILE");
   std::FILE* out = file != nullptr ? std::fopen(file, "w") : nullptr;
   if (out == nullptr) return;
+  const double span = clock_state.last - clock_state.first;
   std::fprintf(out,
-               "{\"region\": %.9f, \"copies\": %.9f, \"bytes_in\": %.0f, \"bytes_out\": %.0f, "
-               "\"launches\": %ld, \"copy_calls\": %ld, \"error\": \"%s\"}\n",
-               clock_state.last - clock_state.first, clock_state.copies, clock_state.bytes_in,
+               "{\"region\": %.9f, \"span\": %.9f, \"phases\": %ld, \"copies\": %.9f, \"bytes_in\": %.0f, "
+               "\"bytes_out\": %.0f, \"launches\": %ld, \"copy_calls\": %ld, \"error\": \"%s\"}\n",
+               span - clock_state.between, span, clock_state.phases, clock_state.copies, clock_state.bytes_in,
                clock_state.bytes_out, clock_state.launches, clock_state.calls,
                cudaGetErrorName(cudaPeekAtLastError()));
   std::fclose(out);
@@ -112,18 +133,27 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void*
   ++clock_state.launches;
   return real(kernel, grid, block, args, shared, stream);
 }
+cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  static auto* real = next<cudaError_t(void**, std::size_t)>("cudaMalloc");
+  resume();
+  const cudaError_t error = real(memory, bytes);
+  if (error == cudaSuccess) held().insert(*memory);
+  return error;
+}
 cudaError_t cudaFree(void* memory) {
   static auto* real = next<decltype(cudaFree)>("cudaFree");
   if (memory != nullptr && clock_state.bytes_out > 0 && std::getenv("REGION_ENDS") != nullptr) {
     tell();
     _exit(0);
   }
-  return real(memory);
+  const cudaError_t error = real(memory);
+  if (held().erase(memory) > 0 && held().empty() && clock_state.first != 0) clock_state.emptied = now();
+  return error;
 }
 cudaError_t cudaDeviceSynchronize() {
   static auto* real = next<decltype(cudaDeviceSynchronize)>("cudaDeviceSynchronize");
   const cudaError_t error = real();
-  if (clock_state.first != 0) clock_state.last = now();
+  if (clock_state.first != 0 && clock_state.emptied == 0) clock_state.last = now();
   return error;
 }
 }

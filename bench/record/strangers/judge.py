@@ -4,7 +4,7 @@
 #
 # Judges what `plan` said of strangers' programs by what their CUDA twins did, and writes the document and its page:
 #   judge.py FOLDER_OF_run.py... [--reasons reasons.json] --json results/h200/strangers.json --page docs/strangers.md
-#   judge.py --from results/h200/strangers.json [FOLDER...] [--again FOLDER] --page docs/strangers.md
+#   judge.py --from results/h200/strangers.json [FOLDER...] [--again FOLDER] [--clocked-again FOLDER] --page docs/strangers.md
 # The rules are in verdict_is_right; they were written before any twin ran.
 import argparse
 import json
@@ -43,6 +43,12 @@ def regions(runs):
     return [one["region"] for one in runs if one["exit"] == 0 and one.get("region")]
 
 
+def spans(run):
+    """From the first of a program's regions to the end of the last, host code between them included."""
+    found = {kind: [one["span"] for one in run[kind] if one["exit"] == 0 and one.get("span")] for kind in ("cpu", "best", "gpu")}
+    return found if all(found.values()) else None
+
+
 def gain(rows):
     """Of all hot rows together; none of them says: no prediction."""
     now = sum(r["now"]["seconds"] for r in rows)
@@ -76,12 +82,13 @@ def judged(run, plan, programs):
                cpu_seconds=cpu, best_cpu_seconds=fastest, twin_seconds=gpu, twin_median=twin_seconds,
                measured_gain=statistics.median(cpu) / twin_seconds, over_best_cpu=over_best,
                bytes_in=twin.get("bytes_in"), bytes_out=twin.get("bytes_out"), launches=twin.get("launches"),
+               phases=twin.get("phases"), spans=spans(run),
                passed={k: run[k][-1].get("passed") for k in ("cpu", "gpu") if run[k]})
     return out
 
 
 def revise(document, folder):
-    """What the model says of the same programs after it was changed; the twins had been seen by then."""
+    """What the last model says of programs that an earlier one planned; the twins had been seen by then."""
     described = {p["name"]: p for p in json.loads((HERE / "programs.json").read_text())["programs"]}
     for row in document["programs"]:
         file = folder / f"plan-{row['name']}.json"
@@ -89,9 +96,28 @@ def revise(document, folder):
             continue
         rows = hot_rows(json.loads(file.read_text())["plans"][0], row["suite"], described[row["name"]].get("rows"))
         if rows:
+            if row.get("revised", {}).get("by", LAST_MODEL) != LAST_MODEL:
+                row.setdefault("revised_before", []).append(row["revised"])
             verdict = rows[0]["verdict"]
             row["revised"] = {"by": LAST_MODEL, "verdict": verdict, "right": verdict_is_right(verdict, row["over_best_cpu"]),
-                              "predicted_gain": gain(rows), "why": rows[0]["why"]}
+                              "predicted_gain": gain(rows), "why": rows[0]["why"],
+                              "best_cpu": {k: rows[0]["best_cpu"][k] for k in ("seconds", "low", "high")},
+                              "now": rows[0]["now"]["seconds"]}
+
+
+TIMES = ("cpu_seconds", "best_cpu_seconds", "twin_seconds", "twin_median", "measured_gain", "over_best_cpu", "phases", "spans")
+
+
+def clock_again(document, folder):
+    """Runs with a later clock; what the first one said is kept, and so is what was planned."""
+    for new in load([folder])["programs"]:
+        for row in document["programs"]:
+            if row["name"] == new["name"]:
+                row.setdefault("first_clock", {key: row.get(key) for key in TIMES})
+                row.update({key: new.get(key) for key in TIMES})
+                row["right"] = verdict_is_right(row["verdict"], row["over_best_cpu"])
+                if "revised" in row:
+                    row["revised"]["right"] = verdict_is_right(row["revised"]["verdict"], row["over_best_cpu"])
 
 
 def load(folders):
@@ -122,14 +148,15 @@ def said(p):
     return f"{factor(p['value'])} ({factor(p['low'])} to {factor(p['high'])})" if p else "none"
 
 
-def revised_table(rows):
-    lines = ["| program | verdict then | now | predicted then | now | measured | against the best CPU | |",
-             "|---|---|---|---:|---:|---:|---:|---|"]
+def by_last_model(rows):
+    lines = ["| program | set | verdict as planned first | by the last model | predicted then | now | measured | against the best CPU | |",
+             "|---|---:|---|---|---:|---:|---:|---:|---|"]
     for r in rows:
-        n = r["revised"]
-        lines.append(f"| {r['name']} | {r['verdict']} | {n['verdict']} | {said(r['predicted_gain'])} "
-                     f"| {said(n['predicted_gain'])} | {factor(r['measured_gain'])} | {factor(r['over_best_cpu'])} "
-                     f"| {'right' if n['right'] else 'wrong'} |")
+        n = final(r)
+        first = r["verdict"] if "revised" in r else "the same"
+        lines.append(f"| {r['name']}{' (serial)' if r['serial'] else ''} | {r['set']} | {first} | {n['verdict']} "
+                     f"| {said(r['predicted_gain']) if 'revised' in r else ''} | {said(n['predicted_gain'])} "
+                     f"| {factor(r['measured_gain'])} | {factor(r['over_best_cpu'])} | {'right' if n['right'] else 'wrong'} |")
     return lines
 
 
@@ -160,7 +187,8 @@ def summary(rows):
     off = [abs(math.log(r["predicted_gain"]["value"] / r["measured_gain"])) for r in with_gain]
     worst = f"slower than the best CPU run: {', '.join(slower)}." if slower else (
         "none of them is slower than the best CPU run.")
-    text = [f"**{right} of {len(rows)} verdicts are right.** {len(offload)} say *offload now*; {worst}"]
+    said_now = f"{len(offload)} say *offload now*; {worst}" if offload else "None says *offload now*."
+    text = [f"**{right} of {len(rows)} verdicts are right.** {said_now}"]
     if off:
         text.append(f"The measured gain lies inside the predicted interval in {inside} of {len(with_gain)} programs; the "
                     f"median factor between prediction and measurement is {math.exp(statistics.median(off)):.2g}.")
@@ -176,10 +204,11 @@ repository: {suites}.
 - **Order.** For each program, on the machine with the GPU: first `plan -- program`, its output kept as written in
   `results/h200/strangers/`; then the
   program in its ordinary build (`-O3`) and in a better one (`-Ofast` for AVX-512, all threads; serial programs with the
-  compiler's own parallel loops), twice each; then the twin, up to three times.
+  compiler's own parallel loops), twice each if they are short; then the twin, up to three times.
 - **Region.** The hot part alone, transfers included: of the CPU program its own timer or its OpenMP target regions; of the
-  twin from its first upload to the end of its last download. The context, the loading of kernels and the allocation of
-  device memory before the first upload are left out: a process pays them once.
+  twin from its first upload to the end of its last download, without what the host does while the device holds no memory
+  of the program: there the CPU program is outside of its target regions too. The context, the loading of kernels and the
+  allocation of device memory before the first upload are left out: a process pays them once.
 - **Right** means, against the fastest CPU run: *offload now* and *offload next*: the twin is faster; *keep on the CPU*: it
   is not; *measure first*: the twin is between {low} and {high} times as fast, so that measuring was in fact
   needed. The verdict is that of the largest hot row. These rules were written before a twin ran.
@@ -193,30 +222,27 @@ SETS = {
     2: "Second set, as planned first: no twin had run when that model was frozen",
     3: "Third set, as planned first: the model of then, frozen before a program of it was planned or a twin had run",
     4: "Fourth set, as planned first: the same model, and programs that were chosen after it was frozen",
-    5: "Fifth set: the last model, frozen before a program of it was planned or a twin had run",
+    5: "Fifth set, as planned first: the model of then, frozen before a program of it was planned or a twin had run",
+    6: "Sixth set: the last model, frozen before a program of it was planned or a twin had run",
 }
-SEEN = (1, 2, 3, 4)
-LAST_MODEL = "vector functions, fresh memory"
+SEEN = (1, 2, 3, 4, 5)
+LAST_MODEL = "doubt of both sides"
 
 
 def last_model(rows):
-    """The programs that the last model has planned; some were seen by then."""
+    """All programs by one model; those of earlier sets had been seen by then."""
     unseen = [r for r in rows if r["set"] not in SEEN]
     again = [r for r in rows if r.get("revised", {}).get("by") == LAST_MODEL]
-    before = [r for r in rows if "revised" in r and r not in again]
     not_yet = [r["name"] for r in rows if r not in unseen and r not in again]
-    lines = ["## The last model", ""]
+    changed = [r["name"] for r in again if r["verdict"] != r["revised"]["verdict"]]
+    lines = ["## All programs by the last model", ""]
     if unseen:
-        lines += [f"Unseen, the {len(unseen)} of the fifth set: {summary(unseen)}", ""]
-    if again:
-        lines += [f"{len(again)} programs of the first four sets were planned again with it, on the same machine: "
-                  f"{summary([final(r) for r in again])} Their twins had been seen by then, so for them this is no test. Device "
-                  f"time ended before the other {len(not_yet)}: {', '.join(not_yet)}.", "", *revised_table(again), ""]
-    if before:
-        lines += ["## The model before it", "",
-                  "Programs of the first two sets planned again with the model of the third set, after their twins had been "
-                  "seen; the rule about iterations was made after covariance had lost:", "", *revised_table(before), ""]
-    lines += ["## All programs", "", f"Each by the latest model that has planned it: {summary([final(r) for r in rows])}", ""]
+        lines += [f"Unseen, the {len(unseen)} of the sixth set: {summary(unseen)}", ""]
+    lines += [f"All of them, planned with it on the same machine: {summary([final(r) for r in unseen + again])}", ""]
+    lines += [f"The twins of the other {len(again)} had been seen when it was made, so for them this is no test. Its verdict differs "
+              f"from the first one for {', '.join(changed)}."
+              + (f" Not planned with it: {', '.join(not_yet)}." if not_yet else ""), ""]
+    lines += [f"As each was planned first: {summary(rows)}", "", *by_last_model(unseen + again), ""]
     return lines
 
 
@@ -252,7 +278,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folders", nargs="*", type=pathlib.Path)
     parser.add_argument("--reasons", type=pathlib.Path, help='{"program": "why the verdict was wrong", "notes": [...]}')
-    parser.add_argument("--again", type=pathlib.Path, help="plans of programs that were judged, made with a later model")
+    parser.add_argument("--again", type=pathlib.Path, action="append", default=[],
+                        help="plans of programs that were judged, made with a later model")
+    parser.add_argument("--clocked-again", type=pathlib.Path, help="runs of programs that were judged, with a later clock")
     parser.add_argument("--from", dest="source", type=pathlib.Path)
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--page", type=pathlib.Path)
@@ -264,11 +292,13 @@ def main():
         for key in ("programs", "left_out"):
             names = {row["name"] for row in more["programs"] + more["left_out"]}
             document[key] = [row for row in document[key] if row["name"] not in names] + more[key]
-    if options.again:
-        revise(document, options.again)
+    if options.clocked_again:
+        clock_again(document, options.clocked_again)
+    for folder in options.again:
+        revise(document, folder)
     if options.reasons:
         reasons = json.loads(options.reasons.read_text())
-        document["notes"] = document.get("notes", []) + reasons.get("notes", [])
+        document["notes"] = reasons.get("all_notes") or document.get("notes", []) + reasons.get("notes", [])
         for row in [*document["programs"], *document["left_out"]]:
             if row["name"] in reasons:
                 row["reason"] = reasons[row["name"]]

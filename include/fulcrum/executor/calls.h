@@ -196,13 +196,12 @@ class Calls {
   /// `clamped`: one value, the pixels outside of the range.
   Return pixel_entropy(const In& x, const Out& out, const Values<std::int64_t>& clamped,
                        const EntropyOptions& o) const {
-    Args args{};
-    args.dim[0] = o.h, args.dim[1] = o.w;
-    args.scalar[0].i = o.window != 0 ? o.window : 9;
-    args.scalar[1].i = o.window == 0 ? 1 : 0;
-    args.scalar[2].i = static_cast<std::int64_t>(o.range);
-    args.scalar[3].f = o.lo, args.scalar[4].f = o.hi;
-    return call(Known::pixel_entropy, args, {x, out, clamped});
+    return call(Known::pixel_entropy, entropy_args(o), {x, out, clamped});
+  }
+  /// The same of 8-bit pixels, which are their own bins: the range says nothing about them, and none is clamped.
+  Return pixel_entropy(const Pixels& x, const Out& out, const Values<std::int64_t>& clamped,
+                       const EntropyOptions& o) const {
+    return call(Known::pixel_entropy, entropy_args(o), {x, out, clamped}, DType::u8);
   }
   Return image_segmentation(const In& x, const Values<std::uint8_t>& labels, const SegmentOptions& o) const {
     Args args{};
@@ -313,6 +312,15 @@ class Calls {
     Args args{};
     args.dim[0] = batch, args.dim[1] = m, args.dim[2] = n, args.dim[3] = k;
     args.dim[4] = right_values == k * n ? 1 : batch;
+    return args;
+  }
+  static Args entropy_args(const EntropyOptions& o) {
+    Args args{};
+    args.dim[0] = o.h, args.dim[1] = o.w;
+    args.scalar[0].i = o.window != 0 ? o.window : 9;
+    args.scalar[1].i = o.window == 0 ? 1 : 0;
+    args.scalar[2].i = static_cast<std::int64_t>(o.range);
+    args.scalar[3].f = o.lo, args.scalar[4].f = o.hi;
     return args;
   }
   template <class Options>

@@ -50,6 +50,7 @@ using HalfIn =
     Values<const std::uint16_t>;  // the bits of binary16 or bfloat16: the dtype beside them says which
 using HalfOut = Values<std::uint16_t>;
 using Ids = Values<std::int32_t>;
+using Pixels = Values<const std::uint8_t>;  // of 8 bits
 
 enum class Epilogue : std::int64_t { none, relu, gelu };
 struct MatmulOptions {

@@ -43,7 +43,11 @@ struct OneDnn {
   int (*sgemm)(char transpose_a, char transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
                float alpha, const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta,
                float* c, std::int64_t ldc) = nullptr;
-  void (*set_num_threads)(int) = nullptr;  // of its OpenMP runtime; null when it has another
+  // Of its OpenMP runtime; null when it has another.
+  void (*set_num_threads)(int) = nullptr;
+  void (*parallel)(void (*work)(void*), void* data, unsigned threads, unsigned flags) = nullptr;
+  int (*thread_number)() = nullptr;
+  int (*team_size)() = nullptr;
 };
 
 /// Loaded on first use.

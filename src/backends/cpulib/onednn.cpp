@@ -49,6 +49,12 @@ std::string isa_of(void* library) {
   return fmt::format("{:#x}", bits);
 }
 
+template <class Function>
+bool find(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  return function != nullptr;
+}
+
 OneDnn load() {
   OneDnn dnn;
   void* library = nullptr;
@@ -69,7 +75,11 @@ OneDnn load() {
   }
   dnn.handle = library;
   dnn.isa = isa_of(library);
-  dnn.set_num_threads = reinterpret_cast<void (*)(int)>(dlsym(library, "omp_set_num_threads"));
+  find(library, "omp_set_num_threads", dnn.set_num_threads);
+  if (find(library, "omp_get_thread_num", dnn.thread_number) &&
+      find(library, "omp_get_num_threads", dnn.team_size)) {
+    find(library, "GOMP_parallel", dnn.parallel);
+  }
   dnn.sgemm = reinterpret_cast<decltype(dnn.sgemm)>(dlsym(library, "dnnl_sgemm"));
   dnn.loaded = dnn.sgemm != nullptr;
   if (!dnn.loaded)

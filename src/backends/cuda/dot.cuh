@@ -22,6 +22,8 @@ struct Dot {
   int run;  // chunks of a CTA, one behind the other; divides kGroup
   double *chunk_sums, *group_sums;
   unsigned* counters;  // of each group, of all groups, of work given out; zero between calls
+  uint64_t* words;     // of each chunk, where there is one group: the number of the call and the sum
+  unsigned* calls;     // that are done
 };
 
 /// Vector `at` of a chunk that has `left` elements; zeros behind the end, which change no sum.

@@ -24,16 +24,17 @@ constexpr int kPitch = kTile + 8;  // floats from term to term of B: the lanes o
 constexpr int kRowsBytes = kTile * wg::kRowBytes, kSlabBytes = kRowsBytes + kDepth * kPitch * 4;
 static_assert(kSlabBytes % 1024 == 0);
 
-/// What a CTA has in shared memory: the ring of slabs, the rests of the rows of two slabs, and its inbox.
+/// What a CTA has in shared memory: the ring of slabs, the rests of the rows of three slabs, and its inbox.
 template <int kProducts>
 struct Memory {
-  static constexpr int kStages = kProducts == 1 ? 5 : 4, kRests = kProducts == 1 ? 0 : 2;
+  static constexpr int kStages = kProducts == 1 ? 5 : 4, kRests = kProducts == 1 ? 0 : 3;
   static constexpr int kRingBytes = kStages * kSlabBytes, kInboxAt = kRingBytes + kRests * kRowsBytes;
   static constexpr int kBytes = kInboxAt + group::kInboxBytes;
+  /// Of a slab; in turn, because those of the two before may still be read.
+  static constexpr int rests_at(int slab) { return kRingBytes + (kRests > 0 ? slab % 3 * kRowsBytes : 0); }
 };
 
-/// To tf32, as cvt.rna does, which takes longer: 15.4 us for a product of 1024 that this makes in 14.4. Bits below those
-/// of tf32 are not looked at.
+/// To tf32, as cvt.rna does, which takes longer. Bits below those of tf32 are not looked at.
 __device__ __forceinline__ std::uint32_t tf32_of(float value) {
   const std::uint32_t bits = __float_as_uint(value);
   return isnan(value) ? bits : bits + 0x1000U;
@@ -102,7 +103,7 @@ struct LeftOperands {
   static constexpr int kSteps = kDepth / 8;
   std::uint32_t upper[kSteps][4], rest[kProducts == 1 ? 1 : kSteps][4];
 
-  __device__ __forceinline__ LeftOperands(const char* slab, int first_column, int lane) {
+  __device__ __forceinline__ void load(const char* slab, int first_column, int lane) {
     const float* at =
         reinterpret_cast<const float*>(slab + kRowsBytes) + lane % 4 * kPitch + first_column + lane / 4;
 #pragma unroll
@@ -247,23 +248,42 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
 #pragma unroll
   for (int stage = 0; stage < kStages - 1; ++stage) copies.copy_next(base + stage * kSlabBytes, a);
-  int stage = 0;
-  for (int slab = 0; slab < share.slabs; ++slab) {
-    const int rests_at = Memory::kRingBytes + slab % 2 * kRowsBytes;  // in turn: the other may still be read
-    wg::await_copies<kStages - 2>();
-    if constexpr (kProducts == 3) copies.split_rows(memory + stage * kSlabBytes, memory + rests_at);
+
+  // A slab, as soon as it is there: its rests are made, then all threads see it.
+  const auto take_slab = [&](int slab, LeftOperands<kProducts>& left) {
+    char* at = memory + slab % kStages * kSlabBytes;
+    if constexpr (kProducts == 3) copies.split_rows(at, memory + Memory::rests_at(slab));
     wg::show_to_products();
-    __syncthreads();  // the slab is there for all, and nobody uses the one before it any more
-    const LeftOperands<kProducts> left(memory + stage * kSlabBytes, warp * 16, lane);
-    left.multiply(sums, base + stage * kSlabBytes, base + rests_at);
-    copies.copy_next(base + (stage + kStages - 1) % kStages * kSlabBytes, a);
-    wg::await_products<0>();
-    left.release();
+    __syncthreads();
+    left.load(at, warp * 16, lane);
+  };
+  LeftOperands<kProducts> even = {}, odd = {};
+  wg::await_copies<kStages - 2>();
+  if (share.slabs > 0) take_slab(0, even);
+  // While the products of a slab run, the next one is taken. The barrier in there comes behind everyone's wait for the
+  // products of the slab before, whose place, and that of its rests, is free from then on.
+  const auto turn = [&](int slab, const LeftOperands<kProducts>& left, LeftOperands<kProducts>& next) {
+    left.multiply(sums, base + slab % kStages * kSlabBytes, base + Memory::rests_at(slab));
+    wg::await_products<1>();
+    next.release();
+    wg::await_copies<kStages - 3>();
+    if (slab + 1 < share.slabs) take_slab(slab + 1, next);
+    copies.copy_next(base + (slab + kStages - 1) % kStages * kSlabBytes, a);
     if constexpr (kProducts == 3) {
-      if (slab % (kBlock / kDepth) == kBlock / kDepth - 1 || slab + 1 == share.slabs) move_sums(sums, totals);
+      if (slab % (kBlock / kDepth) == kBlock / kDepth - 1 || slab + 1 == share.slabs) {
+        wg::await_products<0>();
+        move_sums(sums, totals);
+      }
     }
-    stage = (stage + 1) % kStages;
+  };
+#pragma unroll 1
+  for (int slab = 0; slab < share.slabs; slab += 2) {
+    turn(slab, even, odd);
+    if (slab + 1 < share.slabs) turn(slab + 1, odd, even);
   }
+  wg::await_products<0>();
+  even.release();
+  odd.release();
   Tile& result = kProducts == 3 ? totals : sums;
   bool finite = true;
   if constexpr (kSplit == 1) {

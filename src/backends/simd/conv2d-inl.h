@@ -231,12 +231,19 @@ HWY_AFTER_NAMESPACE();
 HWY_BEFORE_NAMESPACE();
 namespace fulcrum::backends::simd::HWY_NAMESPACE {
 
-/// kRows rows of outputs of a 3x3 kernel with steps of 1.
+/// kRows rows of outputs of a 3x3 kernel with steps of 1, or several times as many, at most `rows`; returns how many.
 template <int kRows, class Store>
-HWY_INLINE void three_by_three(const ops::Conv2d& g, const float* from, const float* k, InputRows inside,
-                               std::int64_t row, const Store& store) {
-  const auto rows = fits_three(g) ? three_rows<kRows, Store> : conv_row<kRows, 3, Store>;
-  rows(g, from, k, 3, inside, row, store);
+HWY_INLINE std::int64_t three_by_three(const ops::Conv2d& g, const float* from, const float* k,
+                                       InputRows inside, std::int64_t row, std::int64_t rows,
+                                       const Store& store) {
+  if (!fits_three(g)) {
+    conv_row<kRows, 3>(g, from, k, 3, inside, row, store);
+    return kRows;
+  }
+  const std::int64_t strips =
+      inside.first > 0 ? 1 : std::max<std::int64_t>(1, std::min(rows, inside.last - 2) / kRows);
+  three_rows<kRows>(g, from, k, inside, strips, row, store);
+  return strips * kRows;
 }
 
 /// Output rows [begin, end) of one image.
@@ -249,9 +256,8 @@ HWY_NOINLINE void conv_rows(const ops::Conv2d& g, const float* x, const float* k
     const InputRows inside{-top, g.h - top};
     const bool many = row + kConvRows <= end;
     if (plain && g.kh == 3 && g.kw == 3 && row + 1 < end) {
-      (many ? three_by_three<kConvRows, Store> : three_by_three<2, Store>)(g, x + top * g.w, k, inside, row,
-                                                                           store);
-      row += many ? kConvRows : 2;
+      const auto some = many ? three_by_three<kConvRows, Store> : three_by_three<2, Store>;
+      row += some(g, x + top * g.w, k, inside, row, end - row, store);
       continue;
     }
     if (plain && many && top >= 0 && top + kConvRows - 1 + g.kh <= g.h) {

@@ -180,6 +180,89 @@ void multiply_column(Matrix a, Matrix b, float* c, std::size_t stride, std::size
                                                    first, count - high);
 }
 
+#if HWY_TARGET <= HWY_AVX3
+
+// Up to four columns: a vector holds the sums of four rows, which takes two thirds of the instructions of a vector of
+// one row each. So many vectors at once hide each other's latency.
+constexpr std::size_t kNarrow = 4;
+constexpr std::size_t kNarrowVectors = 5;
+constexpr std::size_t kNarrowRows = kNarrow * kNarrowVectors;
+
+/// kDepth of k for four rows: the numbers of row i, from `a` on, stand in lanes 4 i and after.
+template <std::size_t kDepth>
+HWY_INLINE void add_narrow(const float* a, std::size_t stride, const Floats (&b)[kNarrow], Floats& sum) {
+  const auto four = [](const float* from) HWY_ATTR {
+    return kDepth == kNarrow ? _mm_loadu_ps(from) : _mm_maskz_loadu_ps((1U << kDepth) - 1, from);
+  };
+  __m512 rows = _mm512_castps128_ps512(four(a));
+  rows = _mm512_mask_broadcast_f32x4(rows, 0x00F0, four(a + stride));
+  rows = _mm512_mask_broadcast_f32x4(rows, 0x0F00, four(a + 2 * stride));
+  rows = _mm512_mask_broadcast_f32x4(rows, 0xF000, four(a + 3 * stride));
+  sum = hn::MulAdd(Floats{_mm512_permute_ps(rows, 0x00)}, b[0], sum);
+  if constexpr (kDepth > 1) sum = hn::MulAdd(Floats{_mm512_permute_ps(rows, 0x55)}, b[1], sum);
+  if constexpr (kDepth > 2) sum = hn::MulAdd(Floats{_mm512_permute_ps(rows, 0xAA)}, b[2], sum);
+  if constexpr (kDepth > 3) sum = hn::MulAdd(Floats{_mm512_permute_ps(rows, 0xFF)}, b[3], sum);
+}
+
+template <std::size_t kDepth>
+HWY_INLINE void add_narrow_step(const float* a, std::size_t stride, Matrix b, __mmask8 columns,
+                                Floats (&sum)[kNarrowVectors]) {
+  Floats right[kNarrow];
+  HWY_UNROLL(4)
+  for (std::size_t i = 0; i < kDepth; ++i)
+    right[i] = Floats{_mm512_broadcast_f32x4(_mm_maskz_loadu_ps(columns, b.data + i * b.stride))};
+  HWY_UNROLL(5)
+  for (std::size_t v = 0; v < kNarrowVectors; ++v)
+    add_narrow<kDepth>(a + v * kNarrow * stride, stride, right, sum[v]);
+}
+
+/// C[kNarrowRows, columns] = A[kNarrowRows, depth] * B[depth, columns].
+HWY_NOINLINE void narrow_tile(Matrix a, Matrix b, float* c, std::size_t stride, __mmask8 columns,
+                              std::size_t depth) {
+  Floats sum[kNarrowVectors];
+  HWY_UNROLL(5)
+  for (auto& s : sum) s = hn::Zero(Float());
+  std::size_t k = 0;
+  const auto step = [&]<std::size_t kDepth>() HWY_ATTR {
+    add_narrow_step<kDepth>(a.data + k, a.stride, Matrix{b.data + k * b.stride, b.stride}, columns, sum);
+  };
+  for (; k + kNarrow <= depth; k += kNarrow) step.template operator()<kNarrow>();
+  if (depth - k == 3) step.template operator()<3>();
+  if (depth - k == 2) step.template operator()<2>();
+  if (depth - k == 1) step.template operator()<1>();
+  HWY_UNROLL(5)
+  for (const auto& s : sum) {
+    _mm_mask_storeu_ps(c, columns, _mm512_castps512_ps128(s.raw));
+    _mm_mask_storeu_ps(c + stride, columns, _mm512_extractf32x4_ps(s.raw, 1));
+    _mm_mask_storeu_ps(c + 2 * stride, columns, _mm512_extractf32x4_ps(s.raw, 2));
+    _mm_mask_storeu_ps(c + 3 * stride, columns, _mm512_extractf32x4_ps(s.raw, 3));
+    c += kNarrow * stride;
+  }
+}
+
+/// How many last columns of an area multiply_narrow() does: those beyond whole vectors, if they are few.
+HWY_INLINE std::size_t narrow_columns(std::size_t rows, std::size_t columns) {
+  const std::size_t last = columns % kLanes;
+  return last <= kNarrow && columns > kLanes && rows >= kNarrowRows ? last : 0;
+}
+
+/// C[rows, columns] = A[rows, depth] * B[depth, columns]. The last tile moves up until it fits, and does some rows again.
+void multiply_narrow(Matrix a, Matrix b, float* c, std::size_t stride, std::size_t rows, std::size_t columns,
+                     std::size_t depth) {
+  for (std::size_t i = 0; i < rows; i += kNarrowRows) {
+    const std::size_t row = std::min(i, rows - kNarrowRows);
+    narrow_tile(Matrix{a.data + row * a.stride, a.stride}, b, c + row * stride, stride,
+                static_cast<__mmask8>((1U << columns) - 1), depth);
+  }
+}
+
+#else
+
+HWY_INLINE std::size_t narrow_columns(std::size_t, std::size_t) { return 0; }
+HWY_INLINE void multiply_narrow(Matrix, Matrix, float*, std::size_t, std::size_t, std::size_t, std::size_t) {}
+
+#endif
+
 template <class Map>
 HWY_INLINE void finish_rows(const Product& p, const Area& area, Map map) {
   for (std::size_t i = 0; i < area.rows; ++i) {
@@ -217,15 +300,20 @@ void multiply_in_place(const Product& p, const Area& area, std::size_t depth) {
   std::size_t k = 0;
   do {
     const std::size_t deep = std::min(depth, p.depth - k);
-    const std::size_t vectors = (area.columns + kLanes - 1) / kLanes;
+    const std::size_t narrow = deep == p.depth ? narrow_columns(area.rows, area.columns) : 0;
+    const std::size_t columns = area.columns - narrow;
+    if (narrow > 0) {
+      multiply_narrow(a, Matrix{p.b.data + area.column + columns, p.b.stride}, c + columns, p.stride,
+                      area.rows, narrow, deep);
+    }
+    const std::size_t vectors = (columns + kLanes - 1) / kLanes;
     std::size_t left = (vectors + kTileVectors - 1) / kTileVectors;
     for (std::size_t v = 0; v < vectors; --left) {
       const std::size_t wide = (vectors - v) / left;
       const std::size_t column = v * kLanes;
       multiply_column(Matrix{a.data + k, a.stride},
                       Matrix{p.b.data + k * p.b.stride + area.column + column, p.b.stride}, c + column,
-                      p.stride, area.rows, std::min(wide * kLanes, area.columns - column), deep, k == 0,
-                      true);
+                      p.stride, area.rows, std::min(wide * kLanes, columns - column), deep, k == 0, true);
       v += wide;
     }
     k += deep;

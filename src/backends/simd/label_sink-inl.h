@@ -59,7 +59,7 @@ class LabelSink {
 
   static std::size_t bytes(std::int64_t w, std::int64_t window) {
     return static_cast<std::size_t>(step_entries(window)) * sizeof(std::int32_t) +
-           static_cast<std::size_t>(3 * w * kRows);
+           static_cast<std::size_t>(LabelRow::bytes(w) * kRows);
   }
 
   /// Output rows [begin, end) of `out`; labels also come for a row above and below them, where there is one.
@@ -121,7 +121,7 @@ class LabelSink {
       }
     }
     if (block.rows == kBlockRows)
-      std::memcpy(labels_, row(kBlockRows).labels, static_cast<std::size_t>(3 * w * kCarried));
+      std::memcpy(labels_, row(kBlockRows).labels, static_cast<std::size_t>(LabelRow::bytes(w) * kCarried));
   }
 
  private:

@@ -21,15 +21,29 @@ namespace fulcrum::backends::simd::HWY_NAMESPACE {
 inline constexpr float kExpLow = -150.0F;
 inline constexpr float kExpHigh = 150.0F;
 inline constexpr float kLog2E = 1.44269504F;
-// From here on a sigmoid is 1, and the exponential it is made of still finite.
-inline constexpr float kSigmoidHigh = 80.0F;
-// Below and above these gelu is 0 and x; what its sigmoid sees then stays within kExpLow and finite exponentials.
-inline constexpr float kGeluLow = -12.2F;
-inline constexpr float kGeluHigh = 10.0F;
+// Beyond these a sigmoid is 0 or 1, and the exponential it is made of neither infinite nor denormal.
+inline constexpr float kSigmoidLow = -110.0F;
+inline constexpr float kSigmoidHigh = 40.0F;
+// Below and above these gelu is 0 and x; what its sigmoid sees then is -113 and 30.
+inline constexpr float kGeluLow = -11.0F;
+inline constexpr float kGeluHigh = 6.5F;
 // expm1 rounds to -1 from -17.3 on.
 inline constexpr float kExpm1Low = -30.0F;
 
 HWY_INLINE Floats set(float value) { return hn::Set(Float(), value); }
+
+// A bound where x lies beyond it; NaN is not, and stays.
+#if HWY_TARGET <= HWY_AVX3
+// min and max return their second operand when one is NaN.
+HWY_INLINE Floats at_least(Floats low, Floats x) { return Floats{_mm512_max_ps(low.raw, x.raw)}; }
+HWY_INLINE Floats at_most(Floats high, Floats x) { return Floats{_mm512_min_ps(high.raw, x.raw)}; }
+#else
+// What Min and Max do with NaN depends on the target; comparisons that are false keep it everywhere.
+HWY_INLINE Floats at_least(Floats low, Floats x) { return hn::IfThenElse(hn::Lt(x, low), low, x); }
+HWY_INLINE Floats at_most(Floats high, Floats x) { return hn::IfThenElse(hn::Gt(x, high), high, x); }
+#endif
+HWY_INLINE Floats at_least(float low, Floats x) { return at_least(set(low), x); }
+HWY_INLINE Floats at_most(float high, Floats x) { return at_most(set(high), x); }
 
 /// expm1(r) for |r| <= ln(2) / 2, within 2^-26 before rounding.
 HWY_INLINE Floats expm1_reduced(Floats r) {
@@ -56,10 +70,6 @@ HWY_INLINE Floats log_reduced(Floats f, Floats e) {
 }
 
 #if HWY_TARGET <= HWY_AVX3
-
-// min and max return their second operand when one is NaN, so a clamp that names x second keeps it.
-HWY_INLINE Floats at_least(float low, Floats x) { return Floats{_mm512_max_ps(_mm512_set1_ps(low), x.raw)}; }
-HWY_INLINE Floats at_most(float high, Floats x) { return Floats{_mm512_min_ps(_mm512_set1_ps(high), x.raw)}; }
 
 HWY_ALIGN inline constexpr float kPowers[32] = {
     1.000000000F, 1.021897149F, 1.044273782F, 1.067140401F, 1.090507733F, 1.114386743F, 1.138788635F,
@@ -92,6 +102,41 @@ HWY_INLINE Floats expm1_of_negative(Floats x) {
   return hn::MulAdd(q, power, hn::Sub(power, set(1.0F)));
 }
 
+// Keeps the sum below finite where the sigmoid is the smallest denormal number.
+inline constexpr float kSigmoidScale = 0x1p-64F;
+struct ScaledPowers {
+  float at[32];
+  constexpr ScaledPowers() : at() {
+    for (int i = 0; i < 32; ++i) at[i] = kPowers[i] * kSigmoidScale;
+  }
+};
+HWY_ALIGN inline constexpr ScaledPowers kScaledPowers;
+
+/// kSigmoidScale (1 + e^-x) for kSigmoidLow - 20 <= x <= kSigmoidHigh or NaN: as in exp_clamped(), but the last product
+/// goes into the sum.
+HWY_INLINE Floats sigmoid_sum(Floats x) {
+  const Floats shift = set(0x1.8p18F);
+  const auto z = hn::NegMulAdd(x, set(kLog2E), shift);
+  const auto k = hn::Sub(z, shift);
+  const auto minus_r = hn::MulAdd(k, set(0.693147180F), x);
+  const Floats t{_mm512_permutex2var_ps(_mm512_load_ps(kScaledPowers.at), _mm512_castps_si512(z.raw),
+                                        _mm512_load_ps(kScaledPowers.at + 16))};
+  const auto u = hn::MulAdd(minus_r, set(0.500011057F), set(-1.00001474F));
+  const auto p = hn::MulAdd(minus_r, u, set(1.0F));
+  return hn::MulAdd(Floats{_mm512_scalef_ps(t.raw, k.raw)}, p, set(kSigmoidScale));
+}
+
+/// 1 / (1 + e^-x), within 7.2 ulp, by an estimate of the reciprocal and one correction: a division would take longer than
+/// all the rest.
+HWY_INLINE Floats sigmoid_clamped(Floats x) {
+  const auto sum = sigmoid_sum(x);
+  const Floats estimate{_mm512_rcp14_ps(sum.raw)};
+  const auto y = hn::Mul(estimate, set(kSigmoidScale));
+  return hn::MulAdd(hn::NegMulAdd(estimate, sum, set(1.0F)), y, y);
+}
+/// The same with fewer instructions, for where there is enough else to do while the division runs.
+HWY_INLINE Floats sigmoid_divided(Floats x) { return hn::Div(set(kSigmoidScale), sigmoid_sum(x)); }
+
 /// Exponent and mantissa come from instructions that know denormals, infinities and the sign.
 HWY_INLINE Floats log(Floats x) {
   const __m512 mantissa = _mm512_getmant_ps(x.raw, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_nan);
@@ -120,10 +165,6 @@ HWY_INLINE Floats tanh(Floats x) {
 }
 
 #else
-
-// What Min and Max do with NaN depends on the target; comparisons that are false keep it everywhere.
-HWY_INLINE Floats at_least(float low, Floats x) { return hn::IfThenElse(hn::Lt(x, set(low)), set(low), x); }
-HWY_INLINE Floats at_most(float high, Floats x) { return hn::IfThenElse(hn::Gt(x, set(high)), set(high), x); }
 
 /// 2^k for -126 <= k <= 127.
 HWY_INLINE Floats power_of_two(hn::Vec<hn::RebindToSigned<Float>> k) {
@@ -154,6 +195,14 @@ HWY_INLINE Floats expm1_of_negative(Floats x) {
   const auto power = power_of_two(k);
   return hn::MulAdd(q, power, hn::Sub(power, set(1.0F)));
 }
+
+/// e^x / (1 + e^x) for kExpLow <= x <= kSigmoidHigh or NaN: no case for the sign, because below zero the sum is 1 and
+/// above it the quotient forgives an error of e^x.
+HWY_INLINE Floats sigmoid_clamped(Floats x) {
+  const auto e = exp_clamped(x);
+  return hn::Div(e, hn::Add(e, set(1.0F)));
+}
+HWY_INLINE Floats sigmoid_divided(Floats x) { return sigmoid_clamped(x); }
 
 HWY_INLINE Floats log(Floats x) {
   const hn::RebindToSigned<Float> di;
@@ -197,13 +246,9 @@ HWY_INLINE Floats exp(Floats x) { return exp_clamped(at_most(kExpHigh, at_least(
 /// exp for x <= kExpHigh, which needs one clamp less.
 HWY_INLINE Floats exp_of_negative(Floats x) { return exp_clamped(at_least(kExpLow, x)); }
 
-/// e^x / (1 + e^x) for kExpLow <= x <= 88 or NaN: no case for the sign, because below zero the sum is 1 and above it
-/// the quotient forgives an error of e^x.
-HWY_INLINE Floats sigmoid_clamped(Floats x) {
-  const auto e = exp_clamped(x);
-  return hn::Div(e, hn::Add(e, set(1.0F)));
+HWY_INLINE Floats sigmoid(Floats x) {
+  return sigmoid_clamped(at_most(kSigmoidHigh, at_least(kSigmoidLow, x)));
 }
-HWY_INLINE Floats sigmoid(Floats x) { return sigmoid_clamped(at_most(kSigmoidHigh, at_least(kExpLow, x))); }
 
 /// x if x > 0, else 0; NaN stays.
 HWY_INLINE Floats relu(Floats x) {
@@ -213,7 +258,7 @@ HWY_INLINE Floats relu(Floats x) {
 
 /// x * sigmoid(x). Both factors are kept finite: at -Inf the product is 0 and not Inf * 0.
 HWY_INLINE Floats swish(Floats x) {
-  const auto c = at_least(kExpLow, x);
+  const auto c = at_least(kSigmoidLow, x);
   return hn::Mul(c, sigmoid_clamped(at_most(kSigmoidHigh, c)));
 }
 
@@ -222,7 +267,7 @@ HWY_INLINE Floats gelu(Floats x) {
   const auto c = at_least(kGeluLow, x);
   const auto h = at_most(kGeluHigh, c);
   const auto slope = hn::MulAdd(hn::Mul(h, h), set(7.13548163e-02F), set(1.59576912F));
-  return hn::Mul(c, sigmoid_clamped(hn::Mul(h, slope)));
+  return hn::Mul(c, sigmoid_divided(hn::Mul(h, slope)));
 }
 
 }  // namespace fulcrum::backends::simd::HWY_NAMESPACE

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <system_error>
+#include <utility>
 
 namespace fulcrum::backends::threads {
 namespace {
@@ -119,16 +120,16 @@ Pool::Pool(int threads, double spin_seconds, CpuMask mask)
 
 Pool::~Pool() { stop(); }
 
-void Pool::stop() {
+bool Pool::stop() {
   const std::unique_lock lock(busy_, std::try_to_lock);
-  if (!lock) return;
-  stopped_ = true;
+  if (!lock) return false;
+  if (std::exchange(stopped_, true)) return true;
   for (auto& worker : workers_) {
     worker->stop.store(true, std::memory_order_relaxed);
     raise(worker->asked);
   }
   for (auto& worker : workers_) worker->thread.join();
-  workers_.clear();
+  return true;
 }
 
 void Pool::start_up_to(int workers) {

@@ -49,8 +49,8 @@ class Pool {
   /// while another thread's job has the pool, it runs on the calling thread alone.
   void parallel(std::int64_t pieces, int threads, Work work, void* context);
 
-  /// Ends the workers; later jobs run on their callers. A pool at work is left as it is.
-  void stop();
+  /// Ends the workers, whose memory stays; later jobs run on their callers. A pool at work is left as it is: false.
+  bool stop();
 
   int workers() const { return started_.load(std::memory_order_relaxed); }
 

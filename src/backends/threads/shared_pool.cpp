@@ -4,11 +4,13 @@
 // The one pool of the process, behind backends::parallel(). Made at first use, ended at exit, made anew in a forked
 // child, where its threads do not exist.
 #include <fulcrum/backends.h>
+#include <fulcrum/backends/workers.h>
 #include <pthread.h>
 
 #include <atomic>
 #include <mutex>
 #include <new>
+#include <vector>
 
 #include "backends/threads/pool.h"
 
@@ -65,9 +67,23 @@ threads::Pool* pool() {
   return shared_pool.load();
 }
 
+/// A thread may still hold one, and the next one must not get its memory.
+std::vector<threads::Pool*>& retired_pools() {
+  static auto* const pools = new std::vector<threads::Pool*>;
+  return *pools;
+}
+
 }  // namespace
 
 int usable_threads() { return allowed().threads; }
+
+void renew_workers() {
+  const std::lock_guard lock(pool_mutex);
+  threads::Pool* old = shared_pool.load();
+  if (ended || !old || !old->stop()) return;
+  retired_pools().push_back(old);
+  shared_pool.store(nullptr);
+}
 
 void parallel(std::int64_t pieces, int threads,
               void (*work)(void* context, std::int64_t begin, std::int64_t end), void* context) {

@@ -3,6 +3,7 @@
 //
 // What belongs on a GPU, in which order, and what it gains end to end.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fulcrum/machine.h>
 #include <fulcrum/report.h>
 
@@ -41,6 +42,29 @@ void print_reasons(const Plan& plan, Context& context) {
   }
 }
 
+/// As a shell takes it.
+std::string quoted(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+/// The command that says more about this plan's first row: about the same program, or it would be the demo's.
+std::string next_command(const Options& options, const std::string& row, const Context& context) {
+  std::string text = fmt::format("{} plan --explain {}", context.program(), quoted(row));
+  for (const char* name : {"suite", "gpu"}) {
+    if (options.has(name)) text += fmt::format(" --{} {}", name, fmt::join(options.list(name), ","));
+  }
+  if (options.has("profile")) text += " --profile " + quoted(options.text("profile"));
+  if (options.user_commands().empty()) return text;
+  text += " --";
+  for (const std::string& word : options.user_commands().front()) text += " " + quoted(word);
+  return text;
+}
+
 /// The answer about a program is due soon after it ended.
 constexpr double kAfterProgramSeconds = 20;
 
@@ -71,7 +95,9 @@ Result<Exit> run_plan(const Options& options, Context& context) {
   }
   Stock::Settings settings{.total_seconds = options.number("budget")};
   if (program && !options.has("budget")) settings.total_seconds = kAfterProgramSeconds;
-  FULCRUM_CHECK(stock.ensure(subject.wants, settings));
+  // Somebody who stopped the program wants to know about what ran, and to wait no longer.
+  const bool stopped = program && interrupted();
+  if (!stopped) FULCRUM_CHECK(stock.ensure(subject.wants, settings));
   FULCRUM_TRY(const std::vector<Plan> plans, plans_of(subject, stock, targets, options));
   for (const Plan& plan : plans) {
     context.print(fmt::format("{}\n", report::plan_text(plan, context.colour(), context.width())));
@@ -80,11 +106,9 @@ Result<Exit> run_plan(const Options& options, Context& context) {
   if (options.has("explain")) {
     FULCRUM_CHECK(explain(plans, options.text("explain"), context));
   } else if (!plans.empty() && !plans.front().rows.empty()) {
-    const std::string& first = plans.front().rows.front().name;
-    const bool quoted = first.find(' ') != std::string::npos;
-    context.print(fmt::format("Why: {0} plan --explain {1}    The page: {2}\n", context.program(),
-                              quoted ? fmt::format("'{}'", first) : first,
-                              program ? "--html FILE" : context.program() + " report"));
+    context.print(fmt::format(
+        "Why: {}{}The page: {}\n", next_command(options, plans.front().rows.front().name, context),
+        program ? "\n" : "    ", program ? "the same with --html FILE" : context.program() + " report"));
   }
   if (options.has("predictions")) FULCRUM_CHECK(write_predictions(options, subject, stock, targets, context));
   if (options.has("html")) {
@@ -94,7 +118,7 @@ Result<Exit> run_plan(const Options& options, Context& context) {
   }
   for (const std::string& failure : stock.failures()) context.note("not measured: " + failure);
   FULCRUM_CHECK(context.write_json(document(plans)));
-  return Exit::ok;
+  return stopped ? Exit::interrupted : Exit::ok;
 }
 
 }  // namespace

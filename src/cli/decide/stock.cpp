@@ -25,7 +25,9 @@ double now_seconds() {
 }
 
 Result<Machine> profile_of_this(Context& context) {
-  if (std::optional<Machine> known = machine::known()) return *std::move(known);
+  Result<Machine> known = machine::load("this");
+  // One that cannot be read is somebody's file: it is named, and no measurement takes its place.
+  if (known.ok() || known.error().code != Code::not_found) return known;
   context.note(fmt::format("this machine has no profile yet: measuring its ceilings first ({:.0f} s)",
                            kCeilingSeconds));
   machine::ProbeConfig config;

@@ -134,7 +134,7 @@ Result<CpuProfile> record_profile(const Recording& recording, Context& context) 
   if (profile.samples.empty()) {
     return Error{interrupted() ? Code::interrupted : Code::inconclusive,
                  "the program ended before a single sample was taken",
-                 "give it more work, or a higher --rate"};
+                 "give it more work, or more samples a second: `fulcrum record --rate HZ`"};
   }
   return profile;
 }

@@ -166,7 +166,8 @@ class Attribution {
     facts.math = math_function(frame);
     // tanhf of one number is no op of ours.
     if (facts.math.empty()) facts.op = op_of_symbol(frame.function);
-    facts.of_system = matches(frame.module, kSystemModules);
+    // The linker's stub for a call is part of who calls.
+    facts.of_system = matches(frame.module, kSystemModules) || frame.function == "[plt]";
     facts.lock = matches(last, kLocks);
     facts.allocation = matches(last, kAllocation);
     facts.system_call = facts.of_system && matches(last, kSystem);
@@ -419,7 +420,7 @@ class Attribution {
     }
     if (small == 0 || !(rest.on_cpu > 0)) return kept;
     rest.row.kind = CodeRow::Kind::rest;
-    rest.row.name = fmt::format("{} smaller ones", small);
+    rest.row.name = fmt::format("{} smaller one{}", small, small == 1 ? "" : "s");
     rest.row.share = share_of(rest);
     rest.row.seconds = rest.on_cpu;
     kept.push_back(std::move(rest.row));

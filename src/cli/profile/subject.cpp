@@ -130,6 +130,11 @@ model::PlanItem item_of(const CodeRow& row, const CpuProfile& profile, const Mac
   if (row.shape && !row.op.empty()) {
     item.op = row.op;
     item.shape = *row.shape;
+    // `fulcrum breakeven` asks along this dim; products grow in all three, here as there.
+    if (const auto op = ops::find(row.op); op.ok() && row.op != "matmul") {
+      const auto shape = ops::complete(**op, item.shape);
+      if (shape.ok()) item.dim = growing_dim(**op, *shape);
+    }
     if (row.calls > 0) {
       Prediction now = bounds.now;
       for (double* seconds : {&now.seconds, &now.low, &now.high}) *seconds /= row.calls;
@@ -201,12 +206,14 @@ Result<Subject> subject_of_profile(const Options& options, const Stock& stock, C
     return record_profile(recording, context);
   }();
   if (!profile.ok()) return profile.error();
+  const double fresh = options.has("profile") || interrupted() ? 0 : record::seconds_per_fresh_byte();
+  Subject subject =
+      subject_of(*profile, stock.host(), gpu ? &targets.front().profile.gpus.front() : nullptr, fresh);
   if (interrupted()) {
-    return Error{Code::interrupted, "interrupted while the program ran",
-                 "to stop early, use `fulcrum record`"};
+    subject.notes.insert(subject.notes.begin(),
+                         "interrupted: this is about what ran until then, and nothing was measured for it");
   }
-  const double fresh = options.has("profile") ? 0 : record::seconds_per_fresh_byte();
-  return subject_of(*profile, stock.host(), gpu ? &targets.front().profile.gpus.front() : nullptr, fresh);
+  return subject;
 }
 
 }  // namespace fulcrum::cli

@@ -3,7 +3,7 @@
 //
 // Pinned copies that could run beside kernels and never do: upload, kernel and download of one chunk after the other.
 // At best the longest of the three stays: (H + K + D) - max(H, K, D), never more than the copies with nothing beside
-// them. Whether chunks are independent is not in a trace, so the low end is 0.
+// them and the time between ops of one stream. Whether chunks are independent is not in a trace, so the low end is 0.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -97,10 +97,20 @@ int busiest(const Timeline& timeline) {
   return most == timeline.devices.end() ? 0 : most->id;
 }
 
+// Time between two ops of a stream, which the work of other streams fills.
+double between_ops_seconds(const Facts& facts, int device) {
+  double ns = 0;
+  for (const Timeline::Gap& gap : facts.timeline.gaps)
+    if (gap.steady && gap.device == device && gap.cause == GapCause::queue)
+      ns += double(gap.end_ns - gap.begin_ns);
+  return ns * 1e-9;
+}
+
 Looked look(const Facts& facts) {
   if (auto missing = needs_simulation(facts, "no_overlap")) return {{}, std::move(missing)};
   const Joined joined(facts);
-  const Lanes lanes = lanes_of(facts, joined, busiest(facts.timeline));
+  const int device = busiest(facts.timeline);
+  const Lanes lanes = lanes_of(facts, joined, device);
   const auto [up, kernels, down] = lanes.seconds;
   const double sum = up + kernels + down, longest = std::max({up, kernels, down}),
                all = facts.timeline.seconds;
@@ -119,7 +129,8 @@ Looked look(const Facts& facts) {
   for (const std::uint32_t op : lanes.copies) {
     change.op_ns[op] = std::int64_t(double(facts.trace.ops[op].duration_ns()) * std::max(0.0, left));
   }
-  const double high = std::min(hidden, saved_seconds(facts, change));
+  double high = std::min(hidden, saved_seconds(facts, change));
+  if (!lanes.apart()) high = std::min(high + between_ops_seconds(facts, device), all - longest);
   Finding finding;
   finding.subject = "copies";
   finding.grade = Evidence::bounded;

@@ -6,10 +6,11 @@
 // Inf would spread over outputs that never saw it: such images take the direct way.
 #include <fulcrum/ops/conv2d_channels.h>
 
-#include <cmath>
+#include <atomic>
 
 #include "backends/cpulib/primitives.h"
 #include "backends/cpulib/variants.h"
+#include "backends/simd/finite.h"
 
 namespace fulcrum::backends::cpulib::kernels {
 namespace {
@@ -111,25 +112,38 @@ fulcrum_status make_plan(const fulcrum_kernel* self, const fulcrum_args* a, void
 
 void drop_plan(void* plan) { delete static_cast<Plan*>(plan); }
 
-/// 0 * x is NaN for NaN and Inf only. In lanes of its own, so that the compiler may use vectors.
-bool all_finite(const float* x, std::int64_t n) {
-  constexpr std::int64_t kLanes = 64;
-  float lanes[kLanes] = {};
-  std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (std::int64_t j = 0; j < kLanes; ++j) lanes[j] += 0.0f * x[i + j];
-  }
-  for (; i < n; ++i) lanes[0] += 0.0f * x[i];
-  return std::all_of(lanes, lanes + kLanes, [](float lane) { return lane == 0; });
+struct FiniteScan {
+  const float* x;
+  std::size_t n;
+  std::atomic<bool> finite = true;
+};
+
+/// The part of the calling thread of a team.
+void scan_part(void* data) {
+  auto& scan = *static_cast<FiniteScan*>(data);
+  const auto part = static_cast<std::size_t>(onednn().thread_number());
+  const auto parts = static_cast<std::size_t>(onednn().team_size());
+  const std::size_t begin = scan.n / parts * part;
+  const std::size_t end = part + 1 == parts ? scan.n : begin + scan.n / parts;
+  if (!simd::all_finite(scan.x + begin, end - begin)) scan.finite = false;
+}
+
+/// By the threads that the library will use: the numbers come into the caches where they are wanted next.
+bool all_finite(const float* x, std::int64_t n, int threads) {
+  FiniteScan scan{.x = x, .n = static_cast<std::size_t>(n)};
+  if (threads == 1 || !onednn().parallel) return simd::all_finite(x, scan.n);
+  onednn().parallel(scan_part, &scan, static_cast<unsigned>(threads), 0);
+  return scan.finite;
 }
 
 template <bool kWinograd, bool kAllThreads>
 fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
   auto& plan = *static_cast<Plan*>(a->plan);
   const ops::ConvSizes s(*a);
-  use_threads(onednn(), kAllThreads ? usable_threads() : 1);
+  const int threads = kAllThreads ? usable_threads() : 1;
+  use_threads(onednn(), threads);
   for (std::int64_t call = 0; call < count && s.n > 0; ++call) {
-    const bool mixes = kWinograd && all_finite(a->in<float>(kX), s.n * s.in * s.h * s.w);
+    const bool mixes = kWinograd && all_finite(a->in<float>(kX), s.n * s.in * s.h * s.w, threads);
     if (!(mixes ? plan.winograd : plan.direct)->run(*a)) {
       return fulcrum_status{FULCRUM_DEVICE_ERROR, "oneDNN's convolution failed"};
     }

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // conv_entropy_segment on the device: windows slide over the convolution, and their labels vote in registers as soon as
-// their neighbours are there. For kernels of 3 x 3 a first launch stores bins, a byte each (entropy_bins.cuh), and
-// windows slide over these in fours (entropy_fours.cuh); or both are one launch (entropy_conv.cuh). Other kernels, and a
-// range that is the convolution's own, store the convolution. A warp's first and last column, and a row above and below
-// it, are labelled only for their neighbours.
+// their neighbours are there. For kernels of 3 x 3 a first launch stores bins, a byte each (entropy_bins.cuh), and teams
+// of warps label windows that slide over these (entropy_teams.cuh); or both are one launch (entropy_conv.cuh). Other
+// kernels, and a range that is the convolution's own, store the convolution. A warp's first and last columns, and a row
+// above and below it, are labelled only for their neighbours.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -16,7 +16,7 @@
 #include "backends/cuda/conv2d.cuh"
 #include "backends/cuda/entropy_any.cuh"
 #include "backends/cuda/entropy_bins.cuh"
-#include "backends/cuda/entropy_fours.cuh"
+#include "backends/cuda/entropy_teams.cuh"
 
 namespace fulcrum::backends::cuda::kernels {
 namespace {
@@ -124,32 +124,16 @@ __global__ void __launch_bounds__(AnyWindow::kThreads) label_any(LabelJob job) {
 }
 
 template <class Shape>
-__device__ __forceinline__ Strip<int> four_strip_of(const LabelJob& job, int unit) {
-  const int across = static_cast<int>(job.across), rows = static_cast<int>(job.strip_rows);
-  const int down = unit / across, first = down * rows, h = static_cast<int>(job.image.h);
-  if (down >= job.strips) return Strip<int>{};
-  const int last = min(first + rows, h);
-  return Strip<int>{
-      unit % across * Shape::kOwn - 4, max(first - 1, 0), min(last + 1, h), first, last, Shape::kOwnFirst,
-      Shape::kOwnFirst + Shape::kOwn};
-}
-
-template <class Shape>
 __global__ void __launch_bounds__(Shape::kThreads, 1)
-    label_fours(LabelJob job, ConvImage image, BinImage bins, const uint4* tables) {
+    label_teams(LabelJob job, ConvImage image, BinImage bins, TeamCut cut, const uint4* tables) {
   extern __shared__ uint4 memory_vectors[];
   auto* memory = reinterpret_cast<unsigned char*>(memory_vectors);
-  prepare_fours<Shape>(memory, tables);
+  prepare_teams<Shape>(memory, tables);
   streaming::follow();
   __syncthreads();
-  const TeamWarp warp;
-  const auto strip = four_strip_of<Shape>(job, static_cast<int>(blockIdx.x) * Shape::kTeams + warp.team);
-  if (strip.first >= strip.last) return;
-  const auto* judges =
-      reinterpret_cast<const PairJudge*>(memory + Shape::kHistograms + Shape::kSteps + Shape::kLows);
-  FourSink<Shape> sink(job, image, judges, strip, warp, may_have_nan<Shape>(bins, strip));
-  slide_fours<Shape>(bins, strip, memory, warp, [&](int y, const auto& windows) { sink.take(y, windows); });
-  sink.end();
+  const TeamPlace<Shape> place;
+  const Strip<int> strip = team_strip<Shape>(cut, bins, place.team);
+  if (strip.first < strip.last) label_strip<Shape>(job, image, bins, strip, memory, place);
 }
 
 /// What a plan of this op has.
@@ -218,42 +202,40 @@ fulcrum_status run_strips(Call call, void* stream, std::int64_t count) {
   return enqueue(kernel, shape, call, stream, count, call.job.image);
 }
 
-/// Bins in a launch of their own, then their windows in fours.
-template <int kSize>
-fulcrum_status run_fours(Call call, void* stream, std::int64_t count) {
-  using Shape = FourShape<kSize, false>;
+/// Bins in a launch of their own, then labels by teams.
+template <class Shape>
+fulcrum_status run_teams(Call call, void* stream, std::int64_t count) {
   const Conv& c = call.conv;
   if (call.bounds == Bounds::kernel_bound) call.job.bins = Bins{call.lo, call.hi, 0};
   const std::int64_t pitch = BinImage::pitch_of(c.wo), blocks = BinImage::blocks_of(c.wo);
   auto* const memory = reinterpret_cast<unsigned char*>(c.y);
   const BinImage bins{memory + BinImage::kMargin, memory + c.ho * pitch,  pitch,
                       static_cast<int>(c.ho),     static_cast<int>(c.wo), static_cast<int>(blocks)};
-  LabelJob& job = call.job;
-  job.across = divide_up(c.wo + Shape::kOwnFirst, Shape::kOwn);
-  job.strip_rows = rows_for(c.ho, job.across, std::int64_t{Shape::kTeams} * device().sms, 2);
-  job.strips = divide_up(c.ho, job.strip_rows);
+  const LabelJob& job = call.job;
+  const TeamCut cut = TeamCut::of(c.ho, c.wo, Shape::kOwn, std::int64_t{Shape::kTeams} * device().sms);
   const bool programmatic = streaming::can_follow(nullptr) != 0;
   const streaming::Launch first{divide_up(blocks * divide_up(c.ho, kBinRows), kBinWarps), kBinWarps * kWarp,
                                 programmatic};
-  const streaming::Launch second{divide_up(job.across * job.strips, Shape::kTeams), Shape::kThreads,
-                                 programmatic, 1, Shape::kSharedBytes};
+  const streaming::Launch second{divide_up(cut.strips, Shape::kTeams), Shape::kThreads, programmatic, 1,
+                                 Shape::kSharedBytes};
   const bool vectors = c.pad_x == 1 && c.w % 4 == 0 && reinterpret_cast<std::uintptr_t>(c.x) % 16 == 0;
-  const auto kernel = label_fours<Shape>;
+  const auto kernel = label_teams<Shape>;
   FULCRUM_STATUS(streaming::allow_shared<Shape::kSharedBytes>(kernel));
   for (std::int64_t i = 0; i < count; ++i) {
-    FULCRUM_STATUS(streaming::launch(vectors ? conv_bins<true> : conv_bins<false>, first, stream, 1, job,
-                                     image_of(c), bins));
-    FULCRUM_STATUS(streaming::launch(kernel, second, stream, 1, job, image_of(c), bins,
+    FULCRUM_STATUS(streaming::launch(vectors ? conv_bins<true> : conv_bins<false>, first, stream, 1,
+                                     BinJob{job.range, job.bins, job.totals, job.clamped}, image_of(c),
+                                     bins));
+    FULCRUM_STATUS(streaming::launch(kernel, second, stream, 1, job, image_of(c), bins, cut,
                                      call.plan->steps.as<const uint4>()));
   }
   return done();
 }
 
-bool fits_fours(const Call& call) {
+bool fits_teams(const Call& call) {
   const Conv& c = call.conv;
   return c.kh == 3 && c.kw == 3 && call.bounds != Bounds::image && fits_strips(c.h, c.w) &&
          call.plan->window == call.job.window &&
-         device().shared_bytes_per_block >= static_cast<int>(FourShape<9, false>::kSharedBytes);
+         device().shared_bytes_per_block >= static_cast<int>(TeamShape<9>::kSharedBytes);
 }
 
 fulcrum_status run_any(Call call, void* stream, std::int64_t count) {
@@ -308,13 +290,13 @@ bool is_empty(const fulcrum_args& a) { return a.dim[kH] == 0 || a.dim[kW] == 0; 
 
 constexpr int kWholeRow = 64;  // pixels of a turn: more than any row has
 
-enum class Way { fours, one_launch, two_launches };
+enum class Way { teams, one_launch, two_launches };
 
 template <int kSize, Way kWay>
 fulcrum_status run_size(const Call& call, void* stream, std::int64_t count) {
   using Shape = WindowShape<kSize, 2, kWholeRow>;
-  if constexpr (kWay == Way::fours) {
-    if (fits_fours(call)) return run_fours<kSize>(call, stream, count);
+  if constexpr (kWay == Way::teams) {
+    if (fits_teams(call)) return run_teams<TeamShape<kSize>>(call, stream, count);
   }
   return run_strips<Shape, kWay == Way::one_launch>(call, stream, count);
 }
@@ -339,7 +321,7 @@ fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
 /// Steps and judges of windows in fours.
 fulcrum_status fill_tables(OwnPlan& own, const fulcrum_args& a) {
   const auto* const table = static_cast<const std::int64_t*>(a.prepared);
-  const PairScale scale = pair_scale(table, own.window * own.window);
+  const PairScale scale = row_scale(table, own.window);
   std::vector<std::uint32_t> words = pair_steps(table, own.window, scale.units);
   const segment::Thresholds t = segment::thresholds_of(a.scalar[kT].f);
   const auto judges = pair_judges(table, own.window, {t.high, t.middle, t.low}, scale);
@@ -393,7 +375,7 @@ fulcrum_kernel make_kernel(const char* variant) {
 }  // namespace
 
 std::span<const fulcrum_kernel> conv_entropy_segment() {
-  static const fulcrum_kernel kernels[] = {make_kernel<run<Way::fours>>("default"),
+  static const fulcrum_kernel kernels[] = {make_kernel<run<Way::teams>>("default"),
                                            make_kernel<run<Way::one_launch>>("one_launch"),
                                            make_kernel<run<Way::two_launches>>("two_launches")};
   return kernels;

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dot on the device, in one launch. A chunk of 8192 elements is summed in fp32 in 1024 lanes and a fixed tree; chunk
-// sums are added in fp64 in groups of 2048, by index, and then the groups. The last CTA of a group adds the group, the
-// last of all adds the groups. Threads, grid and alignment change who computes, never what: the bits are the same. A few
-// chunks meet in a cluster, long vectors go through rings in shared memory (dot_bulk.cuh). A plan's scratch serves one call at a time: calls
-// with the same plan on two streams at once are not allowed.
+// sums are added in fp64 in groups of 2048, by index, and then the groups. The last CTA of a group adds the group,
+// the last of all adds the groups. Threads, grid and alignment change who computes, never what: the bits are the
+// same. A few chunks meet in a cluster, long vectors go through rings in shared memory (dot_bulk.cuh). A plan's
+// scratch serves one call at a time: calls with the same plan on two streams at once are not allowed.
 #include <algorithm>
 #include <new>
 #include <span>
@@ -106,13 +106,16 @@ fulcrum_status fill(const fulcrum_args& a, Plan& plan) {
   dot.groups = divide_up(dot.chunks, kGroup);
   if (dot.chunks > 1) plan.cluster = cluster_for(dot.chunks);
   if (dot.chunks <= kAlone) return done();
+  const auto words = static_cast<size_t>(dot.groups == 1 ? dot.chunks : 0);
   const size_t sums = static_cast<size_t>(dot.chunks + dot.groups) * sizeof(double);
-  const size_t counters = static_cast<size_t>(dot.groups + 2) * sizeof(unsigned);
-  FULCRUM_STATUS(plan.scratch.take(sums + counters));
+  const size_t zeros = words * sizeof(uint64_t) + static_cast<size_t>(dot.groups + 3) * sizeof(unsigned);
+  FULCRUM_STATUS(plan.scratch.take(sums + zeros));
   dot.chunk_sums = plan.scratch.as<double>();
   dot.group_sums = dot.chunk_sums + dot.chunks;
-  dot.counters = reinterpret_cast<unsigned*>(dot.group_sums + dot.groups);
-  FULCRUM_CUDA(cudaMemsetAsync(dot.counters, 0, counters, stream_of(nullptr)));
+  dot.words = reinterpret_cast<uint64_t*>(dot.group_sums + dot.groups);
+  dot.counters = reinterpret_cast<unsigned*>(dot.words + words);
+  dot.calls = dot.counters + dot.groups + 2;
+  FULCRUM_CUDA(cudaMemsetAsync(dot.words, 0, zeros, stream_of(nullptr)));
   FULCRUM_CUDA(cudaStreamSynchronize(stream_of(nullptr)));
   return done();
 }
@@ -179,7 +182,7 @@ constexpr int64_t kLeastChunks = 4;  // of an SM; less is no work for a ring
 
 /// kPerSm CTAs on each SM with kStages places in the ring of each; what is too short or not aligned goes to a cluster or
 /// the grid. An SM with room for kRoom CTAs takes those of the call behind while the last copies are still coming.
-template <int kStages, int kPerSm, int kAhead, int kRoom = kPerSm>
+template <int kStages, int kPerSm, int kRoom, int kAhead, int kLate, bool kTold>
 fulcrum_status run_ring(const fulcrum_args* a, void* stream, int64_t count) {
   const Dot dot = dot_of(*a);
   const int64_t ctas = static_cast<int64_t>(kPerSm) * device().sms;
@@ -187,7 +190,7 @@ fulcrum_status run_ring(const fulcrum_args* a, void* stream, int64_t count) {
   if (!can_follow(a) || !is_aligned(dot.a) || !is_aligned(dot.b) ||
       dot.n / kChunk < kLeastChunks * device().sms)
     return run_cluster(a, stream, count);
-  const auto kernel = sum_in_ring<kStages, kRoom, kAhead>;
+  const auto kernel = sum_in_ring<kStages, kRoom, kAhead, kLate, kTold>;
   constexpr size_t kBytes = ring_bytes(kStages);
   static_assert(kRoom >= kPerSm && kRoom * (kBytes + 6 * 1024) <= 228 * 1024);
   FULCRUM_STATUS(allow_shared<kBytes>(kernel));
@@ -195,12 +198,13 @@ fulcrum_status run_ring(const fulcrum_args* a, void* stream, int64_t count) {
   return launch(kernel, Launch{ctas, kRingThreads, true, 1, kBytes}, stream, count, dot, once);
 }
 
-/// One CTA on an SM leaves room for the CTA of the call behind, whose first chunks are then on their way when this one
-/// ends: 31.3 us instead of 31.8 for 16 Mi elements, call behind call. What is so long that its end does not count has two.
+/// Of two CTAs on an SM one goes before the other, and a CTA of the call behind comes up in its place and fetches ahead:
+/// half a chunk, because what is fetched holds up the last pieces of the call before. 16 Mi elements over eight sets of
+/// operands take 31.2 us, with a whole chunk 32.3.
 fulcrum_status run_default(const fulcrum_args* a, void* stream, int64_t count) {
-  constexpr int64_t kShort = 32;  // chunks of an SM
-  const bool is_short = a->dim[0] / kChunk <= kShort * device().sms;
-  return is_short ? run_ring<6, 1, 1, 2>(a, stream, count) : run_ring<6, 2, 1>(a, stream, count);
+  const bool is_short = static_cast<const Plan*>(a->plan)->dot.groups == 1;
+  return is_short ? run_ring<6, 2, 2, 2, 0, true>(a, stream, count)
+                  : run_ring<6, 2, 2, 4, 0, false>(a, stream, count);
 }
 
 template <auto kEntry>

@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   auto sink = sink_of<2, int>(job, strip.column + 4 * warp.lane + 2 * warp.role);
   const bool nan = may_nan && may_have_nan<Shape>(bins, strip);
   slide_fours<Shape>(bins, strip, memory, warp, [&](int y, const auto& windows) {
-    sink.take(y, WholeSums<Shape>(windows, bits_of_unit), nan);
+    sink.take(y, WholeSums<Shape>(windows, warp, bits_of_unit), nan);
   });
 }
 
@@ -272,14 +272,14 @@ fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
 bool takes_fours(std::int64_t h, std::int64_t w, std::int64_t window) {
   const bool size = (window >= 3 && window <= 9 && window % 2 == 1) || window == 8;
   return size && fits_strips(h, w) &&
-         device().shared_bytes_per_block >= static_cast<int>(FourShape<9, true>::kSharedBytes);
+         device().shared_bytes_per_block >= static_cast<int>(FourShape<9>::kSharedBytes);
 }
 
 /// Bins of pixels or bytes, then their windows in fours.
 template <int kSize>
 fulcrum_status run_fours(Job job, const OwnPlan& plan, const unsigned char* bytes, void* stream,
                          std::int64_t count) {
-  using Shape = FourShape<kSize, true>;
+  using Shape = FourShape<kSize>;
   const std::int64_t h = job.image.h, w = job.image.w;
   const std::int64_t pitch = BinImage::pitch_of(w), blocks = BinImage::blocks_of(w);
   auto* const memory = plan.shared->middle.as<unsigned char>();

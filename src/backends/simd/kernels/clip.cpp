@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// clip: two comparisons that let NaN pass.
+// clip: two bounds that let NaN pass.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/kernels/clip.cpp"
 #include <hwy/foreach_target.h>
@@ -14,10 +14,7 @@ struct Clip {
 
   explicit HWY_INLINE Clip(const fulcrum_args& a)
       : lo(set(static_cast<float>(a.scalar[0].f))), hi(set(static_cast<float>(a.scalar[1].f))) {}
-  HWY_INLINE Floats operator()(Floats x) const {
-    const auto raised = hn::IfThenElse(hn::Lt(x, lo), lo, x);
-    return hn::IfThenElse(hn::Gt(raised, hi), hi, raised);
-  }
+  HWY_INLINE Floats operator()(Floats x) const { return at_most(hi, at_least(lo, x)); }
 };
 FULCRUM_MAP_END
 

@@ -29,6 +29,13 @@ struct StoreRow {
       store_first(v, to, n);
     }
   }
+  /// Vectors that straddle two lines wait for both: in rows that begin at odd addresses that is nearly every one.
+  HWY_INLINE void expect(std::int64_t row, std::int64_t column) const {
+    constexpr std::int64_t kLine = 16;
+    const float* first = y + row * width + column;
+    HWY_UNROLL(2)
+    for (std::int64_t i = 0; i < 2 * kStep; i += kLine) __builtin_prefetch(first + i, 1);
+  }
 };
 
 /// Output rows [begin, end), counted over all images.

@@ -58,8 +58,9 @@ void score_block(const fulcrum_args& a, std::int64_t first, std::int64_t last, c
   }
 }
 
-/// Rows of more bytes lie beyond a core's own cache.
-constexpr std::int64_t kApartBytes = std::int64_t{1} << 20;
+/// Rows of more bytes fill a core's own cache; of still more, little is found there in the next call.
+constexpr std::int64_t kNearBytes = std::int64_t{1} << 20;
+constexpr std::int64_t kApartBytes = std::int64_t{4} << 20;
 
 /// One query against rows from afar: whole pieces of [begin, end) at kPlaces places at once, each a stream of its own
 /// to the prefetchers. One stream is as fast where pages are huge, and takes half as long again where they are small.
@@ -117,9 +118,23 @@ void score_pieces(const fulcrum_args& a, std::int64_t begin, std::int64_t end) {
   }
 }
 
+/// One query against rows that nearly fit into a core's cache: forwards and backwards by turns, so that a call begins
+/// with the rows that the last one left there.
+void score_by_turns(const fulcrum_args& a, std::int64_t pieces) {
+  thread_local bool backwards = false;
+  backwards = !backwards;
+  const float square = square_of(a.in<float>(kQuery), static_cast<std::size_t>(a.dim[kD]));
+  for (std::int64_t i = 0; i < pieces; ++i) {
+    const std::int64_t row = (backwards ? pieces - 1 - i : i) * ops::kCosineRows;
+    score_block(a, 0, 1, &square, row, std::min(ops::kCosineRows, a.dim[kN] - row));
+  }
+}
+
 void run_cosine(const fulcrum_args& a, std::int64_t pieces, std::int64_t count) {
+  const std::int64_t bytes = a.dim[kN] * a.dim[kD] * std::int64_t{sizeof(float)};
+  const bool by_turns = a.dim[kQ] == 1 && bytes > kNearBytes && bytes <= kApartBytes;
   for (std::int64_t call = 0; call < count; ++call) {
-    score_pieces(a, 0, pieces);
+    by_turns ? score_by_turns(a, pieces) : score_pieces(a, 0, pieces);
     end_of_call();
   }
 }

@@ -34,7 +34,7 @@ HWY_INLINE void fold(Floats (&sum)[kParts]) {
   }
 }
 
-double sum_chunk(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, std::size_t n) {
+HWY_INLINE float sum_chunk(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, std::size_t n) {
   const Float d;
   Floats sum[kParts];
   HWY_UNROLL(64)
@@ -56,7 +56,7 @@ double sum_chunk(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, std::
     }
   }
   fold<kParts / 2>(sum);
-  return static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum[0])));
+  return hn::GetLane(hn::SumOfLanes(d, sum[0]));
 }
 
 // Chunks summed at once, as far as their accumulators fit into registers, and the group they are spread over: of a
@@ -115,14 +115,26 @@ double dot_chunks(const fulcrum_args& a, std::int64_t begin, std::int64_t end, d
   for (; chunk < end; ++chunk) {
     const std::int64_t first = chunk * ops::kDotChunk;
     const auto n = static_cast<std::size_t>(std::min(ops::kDotChunk, a.dim[0] - first));
-    const double part = sum_chunk(a.in<float>(0) + first, a.in<float>(1) + first, n);
+    const auto part = static_cast<double>(sum_chunk(a.in<float>(0) + first, a.in<float>(1) + first, n));
     if (parts) parts[chunk] = part;
     sum += part;
   }
   return sum;
 }
 
+/// One chunk, where what stands around the sum counts. Adding 0 makes of -0 what a sum in fp64 that begins with 0 makes.
+void run_chunk(const fulcrum_args& a, std::int64_t count) {
+  const auto *x = a.in<float>(0), *y = a.in<float>(1);
+  auto* out = a.out<float>(2);
+  const auto n = static_cast<std::size_t>(a.dim[0]);
+  for (std::int64_t call = 0; call < count; ++call) {
+    *out = sum_chunk(x, y, n) + 0.0F;
+    end_of_call();
+  }
+}
+
 void run_dot(const fulcrum_args& a, std::int64_t count) {
+  if (a.dim[0] <= ops::kDotChunk) return run_chunk(a, count);
   const std::int64_t chunks = (a.dim[0] + ops::kDotChunk - 1) / ops::kDotChunk;
   for (std::int64_t call = 0; call < count; ++call) {
     *a.out<float>(2) = static_cast<float>(dot_chunks(a, 0, chunks, nullptr));

@@ -37,13 +37,15 @@ void segment_rows(const fulcrum_args& a, std::int64_t begin, std::int64_t end) {
   const ops::SegmentThresholds thresholds(a.scalar[0].f);
   const float* x = a.in<float>(0);
   auto* out = a.out<std::uint8_t>(1);
-  if (a.scalar[1].i != 0) return label_pixels(x + begin * w, (end - begin) * w, thresholds, out + begin * w);
-  auto* memory = reinterpret_cast<std::uint8_t*>(workspace(static_cast<std::size_t>(kKept * 3 * w) / 4 + 1));
+  if (a.scalar[1].i != 0)
+    return label_pixels<false>(x + begin * w, (end - begin) * w, thresholds, out + begin * w);
+  auto* memory =
+      reinterpret_cast<std::uint8_t*>(workspace(static_cast<std::size_t>(kKept * LabelRow::bytes(w)) / 4));
   if (!memory) return segment_directly(a, begin, end);
   const std::int64_t first = std::max<std::int64_t>(begin - 1, 0), last = std::min(end + 1, h);
   for (std::int64_t y = first; y < last; ++y) {
     const LabelRow row(memory, y % kKept, w);
-    label_pixels(x + y * w, w, thresholds, row.labels);
+    label_pixels<true>(x + y * w, w, thresholds, row.labels);
     row.encode(w);
     const bool border = y == 0 || y + 1 == h;
     if (border && y >= begin && y < end) std::memcpy(out + y * w, row.labels, static_cast<std::size_t>(w));
