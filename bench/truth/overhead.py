@@ -183,7 +183,7 @@ class Bench:
         full = kernel_totals(self.traced_file(f"{name}.full"))
         out = []
         for _ in range(rounds):
-            run("traced:" + self.o.words if self.o.words else "traced", f"{name}.traced")
+            run("traced", f"{name}.traced")
             traced = self.traced_file(f"{name}.traced")
             out.append({**totals_differ(kernel_totals(traced), full), "windows": records_in(traced, 15),
                         "kept": kernels_in(traced), "of": sum(count for count, _ in full.values())})
@@ -292,7 +292,6 @@ def main():
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--launches", type=int, default=300000)
     parser.add_argument("--modes", default="bare,traced", help="bare, traced, full, and what a measurement changes: traced:no-clocks")
-    parser.add_argument("--words", default="", help="what a measurement changes for the totals: quiet")
     parser.add_argument("--parts", default="mlp,launch_loop,totals,bytes,losses,durations")
     parser.add_argument("--limit", type=float, default=100, help="seconds after which nothing new is begun")
     parser.add_argument("--work", default="truth-overhead")

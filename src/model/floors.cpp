@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What no kernel can beat: bytes that no cache holds at the highest rate that the memory reached, flops at the peak, bytes
-// that travel at the highest rate of the link. Factors from measurements know nothing of it beyond the sizes they come from.
+// What no kernel can beat: bytes that no cache holds at the highest rate that the memory reached, flops at the peak,
+// bytes that travel at the highest rate of the link. Factors from measurements know nothing of it beyond their sizes.
 #include <algorithm>
 #include <string_view>
 
@@ -11,8 +11,7 @@
 namespace fulcrum::model {
 namespace {
 
-// Probes are good readers, not the best that can be written: kernels of the device came to 1.02 of them, those of CPUs to
-// 1.09 (results/), and no interval of a ceiling is this wide.
+// Probes are good kernels, not the best that can be written, and rates of hosts scatter more than those of devices.
 constexpr double kAboveDevice = 1.05, kAboveHost = 1.25;
 
 double highest(const std::map<std::string, Quantity>& rates, std::string_view prefix) {

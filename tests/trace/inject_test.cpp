@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <set>
 
 namespace fulcrum::trace::inject_test {
 namespace {
@@ -331,35 +330,6 @@ TEST_F(Inject, over_budget_the_program_is_traced_in_windows_that_speak_for_the_r
   const auto shares = file.properties("full_overhead_share");
   ASSERT_EQ(shares.size(), 1u);
   EXPECT_GT(std::stod(shares[0]), 0.05);
-}
-
-double announced(const WrittenFile& file) {
-  const auto launches = file.properties("launches");
-  return launches.size() == 1 ? std::stod(launches[0]) : -1;
-}
-
-TEST_F(Inject, launches_that_are_not_announced_between_windows_are_known_by_the_numbers_of_grids) {
-  for (const bool is_quiet : {true, false}) {
-    const Ran ran =
-        run({.arguments = "500 steps",
-             .variables = std::string("FULCRUM_TRACE_PARTS=alternate") + (is_quiet ? ",quiet" : "")});
-    EXPECT_EQ(ran.exit_code, kCode);
-    ASSERT_EQ(ran.files.size(), 1u);
-    const WrittenFile& file = ran.files[0];
-    EXPECT_GE(file.count(Kind::window), 2u);
-    if (is_quiet)
-      EXPECT_LT(announced(file), 0.9 * 500 * 41);
-    else
-      EXPECT_EQ(announced(file), 500 * 41);
-    // A window's edge may lie between a launch and the calls around it.
-    EXPECT_NEAR(double(file.total_count()), 500 * 41, 500 * 41 * (is_quiet ? 0.06 : 0.01));
-    // Inside of windows every kernel has its call.
-    std::set<std::uint32_t> calls;
-    for (const auto& c : file.all<file::Call>(Kind::call)) calls.insert(c.correlation);
-    std::size_t alone = 0;
-    for (const auto& k : file.all<file::Kernel>(Kind::kernel)) alone += !calls.contains(k.correlation);
-    EXPECT_LE(alone, 5u);
-  }
 }
 
 }  // namespace

@@ -37,5 +37,4 @@ add_dependencies(trace_test fulcrum_inject trace_fake_cupti trace_empty_cupti tr
 # The injected library's own parts that are plain arithmetic.
 target_sources(trace_test PRIVATE ${PROJECT_SOURCE_DIR}/src/trace/inject/governor.cpp
                ${PROJECT_SOURCE_DIR}/src/trace/inject/api.cpp ${PROJECT_SOURCE_DIR}/src/trace/inject/frame_sizes.cpp
-               ${PROJECT_SOURCE_DIR}/src/trace/inject/totals.cpp
                ${PROJECT_SOURCE_DIR}/src/trace/inject/contents.cpp)

@@ -18,9 +18,6 @@ namespace {
 constexpr std::size_t kMostFunctions = 2048;  // numbers of a domain
 Api runtime_apis[kMostFunctions], driver_apis[kMostFunctions];
 std::atomic<std::uint32_t> stream_generation{1};
-// Whether launches of kernels are to be announced, and whether they are. CUPTI wants one thread at a time.
-std::atomic<bool> announcement_wanted{true}, are_announced{true};
-std::mutex announcement_mutex;
 
 /// The last record of each event: handles are used again, so a wait means the record before it.
 class Events {
@@ -155,27 +152,6 @@ void describe(Session& s, ThreadCalls& thread, const CUpti_CallbackData& data, c
   }
 }
 
-void switch_launches(Session& s) {
-  const bool on = announcement_wanted;
-  if (are_announced.exchange(on) == on) return;
-  const auto switch_domain = [&](CUpti_CallbackDomain domain, const Api(&apis)[kMostFunctions]) {
-    for (std::uint32_t id = 1; id < kMostFunctions; ++id)
-      if (apis[id].wanted && apis[id].call == Call::launch)
-        s.cupti.cuptiEnableCallback(on ? 1 : 0, s.subscriber, domain, id);
-  };
-  switch_domain(CUPTI_CB_DOMAIN_RUNTIME_API, runtime_apis);
-  switch_domain(CUPTI_CB_DOMAIN_DRIVER_API, driver_apis);
-}
-
-/// At the end of a call of the program: where CUPTI sees one end of a call alone, all later ones of that thread get its
-/// number. This thread is inside of none now, and neither should be the others.
-void switch_launches_between_calls(Session& s, const ThreadCalls& mine) {
-  if (announcement_wanted.load(std::memory_order_relaxed) == are_announced.load(std::memory_order_relaxed))
-    return;
-  if (s.rings.others_are_inside(mine)) return;
-  if (const std::unique_lock lock(announcement_mutex, std::try_to_lock); lock.owns_lock()) switch_launches(s);
-}
-
 void on_api(Session& s, bool is_runtime, const Api& api, const CUpti_CallbackData& data) {
   ThreadCalls* const thread = s.rings.mine();
   if (thread == nullptr) return;
@@ -184,18 +160,12 @@ void on_api(Session& s, bool is_runtime, const Api& api, const CUpti_CallbackDat
   if (data.callbackSite == CUPTI_API_ENTER) {
     if (is_runtime) thread->in_runtime = true;
     const bool is_traced = s.is_in_window(), is_graph = api.call == Call::graph_launch;
-    thread->enter(true);
-    if (api.call == Call::launch || is_graph)
-      thread->count_launch(is_graph, is_traced);
-    else
-      thread->count_other();
+    if (api.call == Call::launch || is_graph) thread->count_launch(is_graph, is_traced);
     if (api.managed) s.enable_managed();
     if (is_traced) thread->begin_call(data.correlationId, now_ns());
     return;
   }
   if (is_runtime) thread->in_runtime = false;
-  thread->enter(false);
-  switch_launches_between_calls(s, *thread);
   if (!thread->has_open_call()) return;
   SeenCall seen{};
   seen.begin_ns = thread->end_call(data.correlationId);
@@ -237,16 +207,8 @@ void enable_domain(Session& s, CUpti_CallbackDomain domain, Api (&apis)[kMostFun
 
 void forget_events() noexcept { events().forget(); }
 
-bool announce_launches(Session&, bool yes) noexcept {
-  announcement_wanted = yes;
-  return are_announced == yes;
-}
-void announce_launches_now(Session& s) noexcept {
-  const std::lock_guard lock(announcement_mutex);
-  switch_launches(s);
-}
-
-// Callbacks stay on, and outside windows only count; those of launches may be switched off there (switch_launches()).
+// Callbacks stay on, and outside windows only count launches: where CUPTI sees one end of a call alone, all later calls
+// of that thread get its number.
 void enable_callbacks(Session& s) noexcept {
   events();
   contents();

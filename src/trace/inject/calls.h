@@ -30,13 +30,10 @@ struct SeenCall {
 };
 static_assert(sizeof(SeenCall) == 64);
 
-/// Launches that were seen, whether traced or not. A graph is one. others: calls that launch nothing of the two.
+/// Launches that were seen, whether traced or not. A graph is one.
 struct Launches {
-  std::int64_t kernels = 0, graphs = 0, traced = 0, others = 0;
+  std::int64_t kernels = 0, graphs = 0, traced = 0;
   std::int64_t all() const { return kernels + graphs; }
-  Launches since(const Launches& then) const {
-    return {kernels - then.kernels, graphs - then.graphs, traced - then.traced, others - then.others};
-  }
 };
 
 class ThreadCalls {
@@ -60,7 +57,6 @@ class ThreadCalls {
     add_one(is_graph ? graphs_ : kernels_);
     if (is_traced) add_one(traced_);
   }
-  void count_other() { add_one(others_); }
 
   /// Called by the writer's thread: everything that is there, oldest first.
   template <typename Take>
@@ -74,11 +70,8 @@ class ThreadCalls {
   }
   Launches launches() const {
     return {kernels_.load(std::memory_order_relaxed), graphs_.load(std::memory_order_relaxed),
-            traced_.load(std::memory_order_relaxed), others_.load(std::memory_order_relaxed)};
+            traced_.load(std::memory_order_relaxed)};
   }
-  /// Whether the thread is inside of a call that was announced.
-  bool is_inside() const { return is_inside_.load(std::memory_order_relaxed); }
-  void enter(bool yes) { is_inside_.store(yes, std::memory_order_relaxed); }
   std::int64_t lost() const { return lost_.load(std::memory_order_relaxed); }
 
   // Calls that have begun and not ended. A window may open or close inside one, so begin and end are matched.
@@ -101,7 +94,6 @@ class ThreadCalls {
   void hand_to(pid_t thread) {
     tid = thread;
     ended = in_runtime = false;
-    enter(false);
     open_count_ = 0;
     known_generation = 0;
   }
@@ -129,8 +121,7 @@ class ThreadCalls {
   std::unique_ptr<SeenCall[]> ring_;
   OpenCall open_[kMostOpen] = {};
   alignas(64) std::atomic<std::uint32_t> head_{0};
-  std::atomic<std::int64_t> kernels_{0}, graphs_{0}, traced_{0}, others_{0}, lost_{0};
-  std::atomic<bool> is_inside_{false};
+  std::atomic<std::int64_t> kernels_{0}, graphs_{0}, traced_{0}, lost_{0};
   alignas(64) std::atomic<std::uint32_t> tail_{0};
 
  public:
@@ -151,8 +142,6 @@ class CallRings {
     for (auto& thread : threads_) visit(*thread);
   }
   Launches launches() noexcept;
-  /// Whether any thread but this one is inside of a call.
-  bool others_are_inside(const ThreadCalls& mine) noexcept;
 
  private:
   static void thread_ends(void* thread);

@@ -5,6 +5,7 @@
 #include "trace/inject/recorder.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstring>
 
@@ -140,15 +141,23 @@ bool Recorder::stamps_are_good(std::uint64_t begin, std::uint64_t end) {
 
 void Recorder::parse(const CUpti_ActivityKernel9& launch) {
   if (!stamps_are_good(launch.start, launch.end)) return;
+  if (window_waits_ && std::int64_t(launch.start) >= next_begin_ns_) {
+    window_waits_ = false;
+    write_sums(waiting_, true);
+  }
   const std::uint32_t shape_id = shape(launch);
   const std::uint32_t stream_id = stream(launch.contextId, launch.streamId, launch.deviceId);
-  totals.add({.shape = shape_id,
-              .stream = stream_id,
-              .context = launch.contextId,
-              .is_of_graph = launch.graphId != 0,
-              .begin_ns = std::int64_t(launch.start),
-              .duration_ns = std::int64_t(launch.end - launch.start),
-              .grid = launch.gridId});
+  const auto duration = std::int64_t(launch.end - launch.start);
+  const bool is_of_graph = launch.graphId != 0;
+  Sum& sum = sums_
+                 .try_emplace((std::uint64_t{shape_id} << 32 | stream_id) << 1 | (is_of_graph ? 1 : 0),
+                              Sum{shape_id, stream_id, is_of_graph, 0, 0, INT64_MAX, 0, {}})
+                 .first->second;
+  ++sum.count;
+  sum.sum_ns += duration;
+  sum.min_ns = std::min(sum.min_ns, duration);
+  sum.max_ns = std::max(sum.max_ns, duration);
+  ++sum.histogram[std::min(39, int(std::bit_width(std::uint64_t(duration))))];
   if (!keep_) return;
   kernels_.push_back({std::int64_t(launch.start), std::int64_t(launch.end), shape_id, stream_id,
                       launch.correlationId, launch.graphId, launch.graphNodeId});

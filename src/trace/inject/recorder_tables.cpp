@@ -5,6 +5,7 @@
 #include "trace/inject/recorder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -193,8 +194,48 @@ void Recorder::write() {
   write_all(writer_, file::Kind::fault, faults_);
 }
 
-void Recorder::append_totals(const std::vector<file::Total>& all) {
-  if (!all.empty()) writer_.append(file::Kind::total, all.data(), sizeof(file::Total), all.size());
+void Recorder::begin_window(std::int64_t begin_ns, Weights of_the_last) {
+  if (window_waits_) write_sums(waiting_, true);
+  window_waits_ = true;
+  next_begin_ns_ = begin_ns;
+  waiting_ = of_the_last;
+}
+
+void Recorder::write_totals() { write_sums(window_waits_ ? waiting_ : Weights{}, false); }
+
+void Recorder::end_totals(Weights of_the_last) {
+  write_sums(window_waits_ ? waiting_ : of_the_last, true);
+  window_waits_ = false;
+}
+
+void Recorder::write_sums(Weights weights, bool are_final) {
+  std::unordered_map<std::uint64_t, Whole, Hash> changed;
+  for (const auto& [_, sum] : sums_) {
+    const std::uint64_t key = std::uint64_t{sum.shape} << 32 | sum.stream;
+    Whole& whole = changed.try_emplace(key, wholes_[key]).first->second;
+    const double weight = sum.is_of_graph ? weights.graphs : weights.kernels;
+    whole.count += double(sum.count) * weight;
+    whole.sum_ns += double(sum.sum_ns) * weight;
+    whole.min_ns = std::min(whole.min_ns, sum.min_ns);
+    whole.max_ns = std::max(whole.max_ns, sum.max_ns);
+    for (int i = 0; i < 40; ++i) whole.histogram[i] += float(sum.histogram[i] * weight);
+  }
+  std::vector<file::Total> totals;
+  totals.reserve(changed.size());
+  for (const auto& [key, whole] : changed) {
+    file::Total out{};
+    out.shape = std::uint32_t(key >> 32);
+    out.stream = std::uint32_t(key);
+    out.count = std::llround(whole.count);
+    out.sum_ns = std::llround(whole.sum_ns);
+    out.min_ns = whole.min_ns;
+    out.max_ns = whole.max_ns;
+    for (int i = 0; i < 40; ++i) out.histogram[i] = std::uint32_t(std::lround(whole.histogram[i]));
+    totals.push_back(out);
+    if (are_final) wholes_[key] = whole;
+  }
+  if (are_final) sums_.clear();
+  write_all(writer_, file::Kind::total, totals);
 }
 
 void Recorder::write_drops(std::int64_t lost_calls) {

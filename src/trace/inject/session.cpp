@@ -182,7 +182,6 @@ void Session::start() noexcept {
     if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && config.has_part("no-kernels")) continue;
     enable(kind);
   }
-  is_quiet_ = config.has_part("quiet");
   active_ = true;
   in_window_ = true;
   first_begin_ns_ = span_begin_ns_ = now_ns();

@@ -8,8 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <vector>
+#include <optional>
 
 #include <semaphore.h>
 #include <sys/types.h>
@@ -56,9 +55,7 @@ class Session {
   bool enable(CUpti_ActivityKind) noexcept;
   void set_window(bool on) noexcept;
   void note_window(std::int64_t now_ns) noexcept;
-  void begin_window() noexcept;
-  void end_window() noexcept;
-  void take_windows();
+  std::optional<Recorder::Weights> weigh(const Launches& now) noexcept;
   void govern() noexcept;
   void control_loop() noexcept;
   void writer_loop() noexcept;
@@ -81,22 +78,14 @@ class Session {
   std::int64_t first_begin_ns_ = 0;
   bool has_windows_ = false;
   std::int64_t toggles_ = 0, toggle_ns_ = 0;
-  Launches window_begin_launches_, window_end_launches_;  // of the last one
-  bool is_quiet_ = false;                                 // nobody counts launches between windows
-  bool gap_is_counted_ = true;  // launches behind it, or before the one that is open
+  // Launches: when the window began, and within windows since the last one that has its weights.
+  Launches window_begin_launches_, weighed_launches_, seen_launches_;
 
   // Between the threads.
-  std::atomic<bool> keep_{true}, totals_wanted_{false}, drain_{false};
-  struct WindowEdge {
-    std::int64_t at_ns;
-    bool is_begin;
-    Launches within;  // of an end
-    Totals::Gap before;
-  };
-  std::mutex edges_mutex_;
-  std::vector<WindowEdge> edges_;  // that the writer's thread has not heard of
-  std::int64_t end_ns_ = 0;        // before drain_
-  Totals::Gap behind_;             // as well
+  std::atomic<bool> keep_{true}, totals_wanted_{false}, window_wanted_{false}, drain_{false};
+  std::atomic<std::int64_t> next_begin_ns_{0};
+  std::atomic<double> kernels_weight_{1}, graphs_weight_{1};
+  Recorder::Weights end_weights_;  // before drain_
   std::atomic<std::int64_t> seen_ops_{0}, seen_calls_{0}, lost_calls_{0};
   std::atomic<const char*> end_{nullptr};
   std::atomic<int> signal_{0};
@@ -112,10 +101,6 @@ void set_session(Session*) noexcept;
 // callbacks.cpp
 void enable_callbacks(Session&) noexcept;
 void CUPTIAPI on_callback(void* user, CUpti_CallbackDomain, CUpti_CallbackId, const void* data);
-/// From now on launches of kernels are announced, or are not. False: that has to wait for the program's next call.
-bool announce_launches(Session&, bool yes) noexcept;
-/// The same at once, whatever the program is about.
-void announce_launches_now(Session&) noexcept;
 /// At the begin of a window: what events were recorded before it was not seen.
 void forget_events() noexcept;
 // binaries.cpp

@@ -26,7 +26,6 @@ constexpr std::int64_t kFlushNs = 500'000'000;
 constexpr int kTickMs = 20, kWriterMs = 40;
 // What a launch outside windows takes to be counted.
 constexpr double kUntracedNs = 150;
-constexpr int kSwitchWaits = 10, kSwitchWaitUs = 500;
 constexpr std::int64_t kTotalsNs = 10'000'000'000;
 constexpr std::int64_t kSpanNs = 1'000'000'000;    // windows are written down at least so often
 constexpr std::int64_t kSignalNs = 3'000'000'000;  // a signal ends the process by then, whatever hangs
@@ -78,47 +77,17 @@ Governor::Seen Session::seen() noexcept {
   return {spent_ns, ops + seen_calls_, launches.all()};
 }
 
-void Session::begin_window() noexcept {
-  cupti.cuptiActivityFlushAll(0);
-  if (is_quiet_ && !announce_launches(*this, true)) {
-    // By the program's own thread if it calls soon, since it is outside of any call then.
-    for (int i = 0; i < kSwitchWaits && !announce_launches(*this, true); ++i) usleep(kSwitchWaitUs);
-    announce_launches_now(*this);
-  }
-  window_begin_launches_ = rings.launches();
-  try {
-    const std::lock_guard lock(edges_mutex_);
-    edges_.push_back({now_ns(), true, {}, {}});
-  } catch (...) {
-  }
-  set_window(true);
-}
-
-void Session::end_window() noexcept {
-  const Launches launches = rings.launches();
-  WindowEdge edge{now_ns(), false, {}, {{}, gap_is_counted_}};
-  edge.within = launches.since(window_begin_launches_);
-  edge.before.launches = window_begin_launches_.since(window_end_launches_);
-  window_end_launches_ = launches;
-  try {
-    const std::lock_guard lock(edges_mutex_);
-    edges_.push_back(edge);
-  } catch (...) {
-  }
-}
-
-void Session::take_windows() {
-  std::vector<WindowEdge> edges;
-  {
-    const std::lock_guard lock(edges_mutex_);
-    edges.swap(edges_);
-  }
-  for (const WindowEdge& edge : edges) {
-    if (edge.is_begin)
-      recorder_->totals.begin_window(edge.at_ns);
-    else
-      recorder_->totals.end_window(edge.at_ns, edge.within, edge.before);
-  }
+/// A window is about to begin, or all is over: what the last one speaks for.
+std::optional<Recorder::Weights> Session::weigh(const Launches& now) noexcept {
+  const Launches begin = weighed_launches_, within = seen_launches_;
+  if (within.all() == 0) return {};  // one more gap for the next window to speak for
+  weighed_launches_ = now;
+  seen_launches_ = {};
+  const auto ratio = [](std::int64_t all, std::int64_t seen) {
+    return seen > 0 ? double(std::max(all, seen)) / double(seen) : 1.0;
+  };
+  return Recorder::Weights{ratio(now.kernels - begin.kernels, within.kernels),
+                           ratio(now.graphs - begin.graphs, within.graphs)};
 }
 
 void Session::note_window(std::int64_t now) noexcept {
@@ -145,12 +114,21 @@ void Session::govern() noexcept {
   }
   if (is_tracing && !traces) {
     set_window(false);
-    end_window();
-    gap_is_counted_ = !is_quiet_;
-    if (is_quiet_) announce_launches(*this, false);
+    const Launches launches = rings.launches();
+    seen_launches_.kernels += launches.kernels - window_begin_launches_.kernels;
+    seen_launches_.graphs += launches.graphs - window_begin_launches_.graphs;
     cupti.cuptiActivityFlushAll(0);
   } else if (!is_tracing && traces) {
-    begin_window();
+    cupti.cuptiActivityFlushAll(0);
+    window_begin_launches_ = rings.launches();
+    if (const auto weights = weigh(window_begin_launches_)) {
+      kernels_weight_ = weights->kernels;
+      graphs_weight_ = weights->graphs;
+      next_begin_ns_ = now;
+      window_wanted_ = true;
+      buffers.wake();
+    }
+    set_window(true);
   }
   const bool records_were_kept = span_begin_ns_ != 0, are_kept = traces && keeps;
   keep_ = keeps;
@@ -189,13 +167,14 @@ void Session::control_loop() noexcept {
 void Session::write_end() noexcept {
   governor_->tick(now_ns(), seen());
   cupti.cuptiActivityFlushAll(0);
+  const bool was_in_window = in_window_.exchange(false);
+  // Ended within a window, it speaks for itself and for gaps before it that no other does.
   const Launches launches = rings.launches();
-  if (in_window_.exchange(false)) {
-    end_window();
-    gap_is_counted_ = true;  // there is none
+  if (was_in_window) {
+    seen_launches_.kernels += launches.kernels - window_begin_launches_.kernels;
+    seen_launches_.graphs += launches.graphs - window_begin_launches_.graphs;
   }
-  behind_ = {launches.since(window_end_launches_), gap_is_counted_};
-  end_ns_ = now_ns();
+  end_weights_ = weigh(launches).value_or(Recorder::Weights{});
   cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   active_ = false;
   drain_ = true;
@@ -222,9 +201,8 @@ void Session::write_end() noexcept {
 }
 
 void Session::write_round() noexcept {
-  // In this order: a copy's addresses come by its call, and a kernel belongs to the window that had begun before it.
-  const bool wants_totals = totals_wanted_;
-  take_windows();
+  // In this order: a copy's addresses come by its call, and a window ends behind what was flushed before.
+  const bool wants_totals = totals_wanted_, wants_window = window_wanted_;
   recorder_->keep(keep_);
   std::int64_t lost = 0;
   rings.each([&](ThreadCalls& thread) {
@@ -236,6 +214,10 @@ void Session::write_round() noexcept {
     buffers.recycle(buffer);
   }
   recorder_->write();
+  if (wants_window) {
+    window_wanted_ = false;
+    recorder_->begin_window(next_begin_ns_, {kernels_weight_, graphs_weight_});
+  }
   if (wants_totals) {
     totals_wanted_ = false;
     recorder_->write_totals();
@@ -252,7 +234,7 @@ void Session::writer_loop() noexcept {
     try {
       write_round();
       if (drains) {
-        recorder_->end_totals(end_ns_, behind_);
+        recorder_->end_totals(end_weights_);
         recorder_->write_drops(lost_calls_);
         if (writer.lost_chunks() > 0) {
           writer.append(file::Kind::drop, file::Drop{now_ns(), writer.lost_chunks(), 0,
