@@ -57,10 +57,6 @@ std::vector<std::size_t> points_of(const OpPoints& points, std::size_t candidate
 // What disturbs a machine holds up threads first: one that waits for a core makes all of them wait. A call on threads that
 // took far longer than the same call on fewer of them says nothing about the kernel.
 constexpr double kSpikeRatio = 1.5, kSpikeSeconds = 10e-6;
-// Of what they cost in the mean: rounds change from one set of threads to another with every call, and threads that were
-// parked meet more of it than those of a program that calls again and again. Of 0, 0.3 and 1 this was right most often for
-// calls that three tables had not seen.
-constexpr double kSpikeShare = 0.3;
 
 /// Candidates that are one kernel in several widths share a family; 0: alone. Streaming stores are another kernel. All that
 /// a library has on so many threads are the same threads.
@@ -121,7 +117,7 @@ std::vector<double> drop_spikes(std::span<const Candidate> candidates, OpPoints&
   std::vector<double> mean;
   for (const Width& width : widths) {
     const auto group = static_cast<std::size_t>(width.group);
-    mean.push_back(calls[group] > 0 ? kSpikeShare * lost[group] / calls[group] : 0);
+    mean.push_back(calls[group] > 0 ? lost[group] / calls[group] : 0);
   }
   return mean;
 }

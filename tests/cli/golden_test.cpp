@@ -35,7 +35,7 @@ constexpr Token kTokens[] = {
 /// The first lines name the machine; notes on flags come and go with the noise.
 std::string without_weather(const std::string& text) {
   static const std::regex note(
-      R"(^(heavy_tail|multimodal|correlated|low_n|too_few_samples|warmup_unsettled|first_run_outlier|fast_command)\b.*)");
+      R"(^(heavy_tail|multimodal|interrupted|correlated|low_n|too_few_samples|warmup_unsettled|first_run_outlier|fast_command)\b.*)");
   static const std::regex machine(R"(^.*, [0-9]+ threads\b.*$)");
   std::string result;
   bool in_note = false;

@@ -279,8 +279,8 @@ TEST(Predictor, CallsThatWereHeldUpOnManyThreadsAreLeftOutAndCostTheirShare) {
   const auto price = [](const Estimates& of, std::size_t c) {
     return std::exp(static_cast<double>(of.log_seconds[c]));
   };
-  // Three of 24, each 500 us less the little by which few threads are slower; 0.3 of that.
-  EXPECT_NEAR(price(found, 1) - price(expected, 1), 0.3 * 62.5e-6, 5e-6);
+  // Three of 24, each 500 us less the little by which few threads are slower.
+  EXPECT_NEAR(price(found, 1) - price(expected, 1), 62.5e-6, 5e-6);
   EXPECT_NEAR(price(found, 0), price(expected, 0), 1e-9);
 }
 
@@ -314,8 +314,8 @@ TEST(Predictor, ALibraryIsHeldAgainstItselfOnOneThread) {
   // Half of the small calls were held up; large ones, where 600 us is less than the gain, are not known to be.
   const double added = std::exp(static_cast<double>(found.log_seconds[1])) -
                        std::exp(static_cast<double>(expected.log_seconds[1]));
-  EXPECT_GT(added, 30e-6);
-  EXPECT_LT(added, 120e-6);
+  EXPECT_GT(added, 100e-6);
+  EXPECT_LT(added, 400e-6);
 }
 
 TEST(Pick, TakesTheCheapestAndBreaksTiesForFewerThreads) {
