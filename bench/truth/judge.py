@@ -4,7 +4,8 @@
 #
 # Holds `fulcrum trace` against programs whose defect is known. Each is timed broken and fixed in turns, which gives the
 # true gain; then broken, fixed and clean ones are traced as a user would. Right is: the planted defect comes first, the
-# true gain lies inside the predicted interval, the twin no longer has it, and what is clean is called clean.
+# true gain lies inside the predicted interval, the twin no longer has it, and what is clean is called clean. A finding on
+# a twin is true where a variant of the twin without that cost gains what was promised, and false everywhere else.
 """usage: judge.py --fulcrum build/bin/fulcrum --programs build/truth [--out truth.json]"""
 
 import argparse
@@ -42,6 +43,24 @@ UNSEEN = {
           ["y_clean_frame", "y_clean_streams", "y_clean_layers"]),
 }
 
+# Costs that twins have: the finding, the variant that has it and the one that has not.
+FURTHER = {
+    "x_heat": {"idle_gaps": ("fixed", "further"), "no_overlap": ("further", "furthest")},
+    "x_lists": {"sync_stall": ("fixed", "further")},
+    "x_weights": {"idle_gaps": ("fixed", "further")},
+    "x_workspace": {"launch_bound": ("fixed", "further")},
+    "y_attributes": {"sync_stall": ("fixed", "further")},
+    "y_field": {"idle_gaps": ("fixed", "further")},
+    "y_staging": {"idle_gaps": ("fixed", "further")},
+    "y_total": {"launch_bound": ("fixed", "further")},
+}
+NOTICED = 0.02  # of the time: what gains less than this proves nothing
+
+
+def modes_of(name):
+    further = {mode for pair in FURTHER.get(name, {}).values() for mode in pair}
+    return ["broken", "fixed"] + sorted(further - {"fixed"})
+
 
 def median(values):
     values = sorted(values)
@@ -65,22 +84,23 @@ def run_json(command, limit_seconds):
     return json.loads(lines[-1])
 
 
-def bare_times(o, programs):
-    """Microseconds an iteration of every program with a defect and its twin, one list entry a round. From the fourth on,
-    a round is only begun while there is time. A program that fails once has no times."""
+def bare_times(o, programs, after_round=lambda *_: None):
+    """Microseconds an iteration of every program with a defect, its twin and variants of that, one list entry a round.
+    From the fourth on, a round is only begun while there is time. A program that fails once has no times."""
     times, sums, failures = {}, {}, {}
     for number in range(o.rounds):
         if number > 2 and time.monotonic() - o.begin > o.limit:
             break
         for name in (name for name in programs if name not in failures):
             try:
-                for mode in ("broken", "fixed") if number % 2 == 0 else ("fixed", "broken"):
+                for mode in modes_of(name) if number % 2 == 0 else reversed(modes_of(name)):
                     row = run_json([os.path.join(o.programs, name), mode, str(o.seconds)], 30)
                     times.setdefault(name, {}).setdefault(mode, []).append(row["us"])
                     sums.setdefault(name, {})[mode] = row["sum"]
             except (RuntimeError, OSError, KeyError, ValueError, subprocess.TimeoutExpired) as error:
                 failures[name] = str(error)
                 times.pop(name, None)
+        after_round(times, sums, failures)
     return times, sums, failures
 
 
@@ -108,6 +128,21 @@ def claims(document):
     return [f for f in document.get("findings", []) if f.get("severity") != "info"]
 
 
+def judge_further(name, times, fixed):
+    """Which findings on the twin are true: what their variant saves, as a share of the twin's time, by round."""
+    rows = []
+    for f in claims(fixed):
+        row = {"finding": f["id"], "saved_low": f["saved_low"], "saved_high": f["saved_high"], "is_true": False}
+        one, other = FURTHER.get(name, {}).get(f["id"], ("", ""))
+        if one in times and other in times:
+            saved = [(a - b) / base for a, b, base in zip(times[one], times[other], times["fixed"])]
+            low, high = interval(saved)
+            row.update({"saved": round(median(saved), 4), "measured_low": round(low, 4), "measured_high": round(high, 4)})
+            row["is_true"] = max(f["saved_low"], NOTICED) <= median(saved) <= f["saved_high"] and low > 0
+        rows.append(row)
+    return rows
+
+
 def judge_pair(name, times, sums, broken, fixed):
     ratios = [b / f for b, f in zip(times["broken"], times["fixed"])]
     gain, (low, high) = median(ratios), interval(ratios)
@@ -131,6 +166,7 @@ def judge_pair(name, times, sums, broken, fixed):
     facts = broken.get("facts", {})
     row.update({key: facts.get(key) for key in ("model_error", "busy_share", "traced_share", "overhead_share")})
     row["twin_has_it"] = PLANTED[name] in row["twin_findings"]
+    row["further"] = judge_further(name, times, fixed)
     if right:
         row["predicted_low"] = round(1 / (1 - min(right[0]["saved_low"], 0.999)), 4)
         row["predicted_high"] = round(1 / (1 - min(right[0]["saved_high"], 0.999)), 4)
@@ -139,7 +175,8 @@ def judge_pair(name, times, sums, broken, fixed):
 
 
 def summary_of(rows, clean, failures):
-    false = sum(len(r["twin_findings"]) for r in rows) + sum(len(r["findings"]) for r in clean)
+    others = sum(len(r["twin_findings"]) for r in rows) + sum(len(r["findings"]) for r in clean)
+    true = sum(f["is_true"] for r in rows for f in r["further"])
     return {
         "programs": len(rows),
         "failed": len(failures),
@@ -147,8 +184,17 @@ def summary_of(rows, clean, failures):
         "inside": sum(r["inside"] for r in rows),
         "twins_mended": sum(not r["twin_has_it"] for r in rows),
         "clean_programs": len(clean),
-        "false_findings": false,
+        "other_findings": others,
+        "false_findings": others - true,
     }
+
+
+def twin_text(f):
+    promised = f"{100 * f['saved_low']:.1f}-{100 * f['saved_high']:.1f} %"
+    if "saved" not in f:
+        return f"{f['finding']} ({promised})"
+    measured = f"{100 * f['saved']:.1f} [{100 * f['measured_low']:.1f}-{100 * f['measured_high']:.1f}] %"
+    return f"{f['finding']} ({promised}, without it {measured}: {'true' if f['is_true'] else 'FALSE'})"
 
 
 def table(rows, clean, summary):
@@ -158,7 +204,7 @@ def table(rows, clean, summary):
         mark = r["first"] or "none"
         lines.append(f"{r['program']:15} {mark + ('' if r['right'] else ' (!)'):17} {predicted:>13} "
                      f"{r['gain']:6.2f} [{r['gain_low']:.2f}-{r['gain_high']:.2f}]x  {'yes' if r['inside'] else 'NO':6}  "
-                     f"{', '.join(r['twin_findings']) or '-'}{'' if r['same_result'] else '  RESULTS DIFFER'}")
+                     f"{', '.join(map(twin_text, r['further'])) or '-'}{'' if r['same_result'] else '  RESULTS DIFFER'}")
     for r in clean:
         lines.append(f"{r['program']:15} {', '.join(r['findings']) or '-'}")
     lines.append(" ".join(f"{key} {value}" for key, value in summary.items()))
@@ -180,6 +226,7 @@ def options():
     parser.add_argument("--traces", default="truth-traces", help="folder for traces and what was said about them")
     parser.add_argument("--offline", help="a document of an earlier run: its times, and the traces in --traces")
     parser.add_argument("--times", help="a document of an earlier run: its times, but new traces")
+    parser.add_argument("--only-times", action="store_true", help="a document for --offline and --times")
     parser.add_argument("--out", default="truth.json")
     o = parser.parse_args()
     o.trace_options = o.trace_options.split()
@@ -195,8 +242,21 @@ def options():
     return o
 
 
+def only_times(o):
+    def write(times, sums, failures):
+        with open(o.out, "w") as out:
+            json.dump({"schema": "fulcrum.truth/1", "times_us": times, "sums": sums, "failures": failures}, out, indent=1)
+            out.write("\n")
+    failures = bare_times(o, [name for name in o.wanted if name in PLANTED], write)[2]
+    for name, why in failures.items():
+        print(f"failed: {name}: {why}")
+    return 1 if failures else 0
+
+
 def main():
     o = options()
+    if o.only_times:
+        return only_times(o)
     failures, documents, untimed = [], {}, {}
     # Traces come first: they are what is judged, and more or fewer rounds of times fit behind them.
     for name in o.wanted:

@@ -73,6 +73,22 @@ class Judge(unittest.TestCase):
         self.assertTrue(row["right"] and row["inside"] and not row["twin_has_it"])
         self.assertEqual((row["gain"], row["predicted_high"]), (2.0, 2.5))
 
+    def test_a_finding_on_a_twin_is_true_where_the_variant_without_its_cost_gains_what_it_promised(self):
+        times = {"broken": [300.0] * 3, "fixed": [100.0, 110.0, 90.0], "further": [75.0, 82.0, 68.0],
+                 "furthest": [74.0, 81.5, 67.0]}
+
+        def is_true(finding, low, high, name="x_heat"):
+            found = {"findings": [{"id": finding, "severity": "fix", "saved_low": low, "saved_high": high}]}
+            return [row["is_true"] for row in judge.judge_further(name, times, found)]
+        self.assertEqual(is_true("idle_gaps", 0.2, 0.3), [True])
+        self.assertEqual(is_true("idle_gaps", 0.3, 0.4), [False])
+        self.assertEqual(is_true("idle_gaps", 0.1, 0.2), [False])
+        self.assertEqual(is_true("no_overlap", 0, 0.4), [False])  # it gains one percent, which nobody notices
+        self.assertEqual(is_true("tail", 0, 0.4), [False])  # no variant says anything about it
+        self.assertEqual(is_true("idle_gaps", 0.2, 0.3, "x_wave"), [False])
+        self.assertEqual(judge.modes_of("x_heat"), ["broken", "fixed", "further", "furthest"])
+        self.assertEqual(judge.modes_of("x_wave"), ["broken", "fixed"])
+
     def test_another_first_finding_is_wrong_and_never_inside(self):
         row = self.rows["sync_stall"]
         self.assertFalse(row["right"] or row["inside"])
@@ -88,7 +104,7 @@ class Judge(unittest.TestCase):
     def test_findings_on_twins_and_clean_programs_are_false_unless_they_only_inform(self):
         self.assertEqual(self.document["summary"],
                          {"programs": 5, "failed": 0, "right": 4, "inside": 3, "twins_mended": 4, "clean_programs": 1,
-                          "false_findings": 3})
+                          "other_findings": 3, "false_findings": 3})
 
     def test_without_time_there_are_three_rounds_and_all_that_was_traced_is_judged(self):
         with tempfile.TemporaryDirectory() as folder:

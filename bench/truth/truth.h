@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the programs with planted defects share: `program broken|fixed|clean [seconds]`, a loop whose iterations are timed in
-// blocks by the wall clock, one line of JSON, and buffers that the host refills as a data loader would.
+// blocks by the wall clock, one line of JSON, and buffers that the host refills as a data loader would. Where the twin has
+// a cost of its own that a finding names, `further` is the twin without it, and `furthest` without a second one.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,7 +14,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #define CUDA_OK(call) truth::check((call), #call, __FILE__, __LINE__)
@@ -90,17 +93,39 @@ class Ring {
   int due_ = 0;
 };
 
-/// Program has a constructor that takes `fixed`, iteration(number), and sum(), which is what iteration 0 left behind.
+/// A graph of what `launches` puts into the stream, to be replayed.
+template <typename Launches>
+cudaGraphExec_t captured(cudaStream_t stream, Launches launches) {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t ready = nullptr;
+  CUDA_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  launches();
+  CUDA_OK(cudaStreamEndCapture(stream, &graph));
+  CUDA_OK(cudaGraphInstantiate(&ready, graph, 0));
+  return ready;
+}
+
+/// Program has a constructor that takes `fixed` (and how often to go further, where it can), iteration(number), and
+/// sum(), which is what iteration 0 left behind.
 template <typename Program>
 int run(int argc, char** argv) {
   const std::string path = argv[0], mode = argc > 1 ? argv[1] : "";
   const std::string name = path.substr(path.rfind('/') + 1);
-  if (mode != "broken" && mode != "fixed" && mode != "clean") {
-    std::fprintf(stderr, "usage: %s broken|fixed|clean [seconds]\n", name.c_str());
+  constexpr bool kGoesFurther = std::is_constructible_v<Program, bool, int>;
+  const int further = mode == "further" ? 1 : mode == "furthest" ? 2 : 0;
+  if (mode != "broken" && mode != "fixed" && mode != "clean" && !(kGoesFurther && further > 0)) {
+    std::fprintf(stderr, "usage: %s broken|fixed|clean%s [seconds]\n", name.c_str(),
+                 kGoesFurther ? "|further" : "");
     return 2;
   }
   const double seconds = argc > 2 ? std::atof(argv[2]) : 3;
-  Program program(mode == "fixed");
+  const bool fixed = mode == "fixed" || further > 0;
+  std::optional<Program> made;
+  if constexpr (kGoesFurther)
+    made.emplace(fixed, further);
+  else
+    made.emplace(fixed);
+  Program& program = *made;
   CUDA_OK(cudaDeviceSynchronize());
 
   // The warm-up loads code, raises clocks and says how many iterations make a block of about 40 ms. It waits for the

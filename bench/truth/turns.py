@@ -61,15 +61,15 @@ class Player:
 
 
 def traced(o, name, mode):
-    """What `fulcrum trace` sets in the program it starts; behind a colon words of FULCRUM_TRACE_PARTS, with a plus between
-    them."""
+    """What `fulcrum trace` sets in the program it starts, with --injector or, for `other`, with --other; behind a colon
+    words of FULCRUM_TRACE_PARTS, with a plus between them."""
     mode, _, parts = mode.partition(":")
     if mode == "bare":
         return {}
     folder = os.path.abspath(os.path.join(o.work, name + ".files"))
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
-    library = os.path.abspath(o.injector)
+    library = os.path.abspath(o.other if mode == "other" else o.injector)
     return {"CUDA_INJECTION64_PATH": library, "NVTX_INJECTION64_PATH": library, "FULCRUM_TRACE_FOLDER": folder,
             "FULCRUM_TRACE_BUDGET": str(BUDGET / len(o.modes)), "FULCRUM_TRACE_PARTS": parts.replace("+", ",")}
 
@@ -137,6 +137,7 @@ def summary(rows, mode=1):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--injector", required=True)
+    parser.add_argument("--other", help="another build of it, for the mode `other`")
     parser.add_argument("--programs", required=True)
     parser.add_argument("--parts", default="launch_loop,mlp")
     parser.add_argument("--modes", type=lambda text: text.split(","), default=["bare", "traced"],

@@ -91,6 +91,26 @@ TEST(ManagedFaults, FindsKernelsThatStandStill) {
   expect_saved(findings[0], (300 - 38.1) / 2, 300 + 0.25 * 101, 401);
 }
 
+TEST(ManagedFaults, AtTheLowEndTheHostStillFetchesItsPagesBack) {
+  TraceBuilder t;
+  t.alloc(1 << 20);
+  for (int i = 0; i < 50; ++i) {
+    t.launch("advance(float*)", kWhole, 256, 400'000);
+    const auto begin = t.last_op().begin_ns + 50'000;
+    t.fault(begin, begin + 150'000, 0, true).device_sync();
+    t.fault(t.host_now(), t.host_now() + 200'000, 2 << 20, false).host_work(250'000);
+  }
+  GpuTrace trace = t.trace();
+  for (GpuTrace::Fault& fault : trace.faults)
+    if (!fault.stalled) fault.direction = CopyKind::d2h;
+  const Traced traced(std::move(trace), {.from = "test", .pinned_bytes_per_second = 55e9});
+  const auto findings = traced.findings("managed_faults");
+  ASSERT_EQ(findings.size(), 1u);
+  const double step_us = traced.facts().timeline.seconds * 1e6 / 50;
+  EXPECT_NEAR(findings[0].saved_low * step_us, (150 - 38.1) / 2, 15);  // with the host it would be 156
+  EXPECT_GT(findings[0].saved_high * step_us, 150 + 200);
+}
+
 TEST(ManagedFaults, KeepsSilentAboutAFew) {
   EXPECT_TRUE(Traced(faulting(3'000)).findings("managed_faults").empty());
 }

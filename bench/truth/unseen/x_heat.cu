@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Planted: a plate's temperatures go up from and come back into a std::vector in every frame. Twin: pinned memory.
+// Further: the next frame is written while the GPU works on this one. Furthest: it also has a stream and arrays of its own.
 #include "../truth.h"
 
 constexpr int kSide = 1536, kSweeps = 40;
@@ -16,18 +17,35 @@ __global__ void sweep(const float* from, float* to) {
 }
 
 struct Program {
-  explicit Program(bool fixed) : pageable(fixed ? 0 : kCells) {
+  explicit Program(bool fixed, int further = 0) : pageable(fixed ? 0 : kCells), is_ahead(further > 0) {
     CUDA_OK(cudaStreamCreate(&stream));
     plate = fixed ? truth::pinned_array<float>(kCells) : pageable.data();
+    if (!is_ahead) return;
+    next = {stream, truth::pinned_array<float>(kCells), a, b, nullptr};
+    CUDA_OK(cudaEventCreateWithFlags(&done, cudaEventDisableTiming));
+    CUDA_OK(cudaEventCreateWithFlags(&next.done, cudaEventDisableTiming));
+    if (further < 2) return;
+    CUDA_OK(cudaStreamCreate(&next.stream));
+    next.a = truth::device_array<float>(kCells);
+    next.b = truth::device_array<float>(kCells);
   }
   void iteration(std::int64_t number) {
+    if (is_ahead) {
+      std::swap(stream, next.stream);
+      std::swap(plate, next.plate);
+      std::swap(a, next.a);
+      std::swap(b, next.b);
+      std::swap(done, next.done);
+      CUDA_OK(cudaEventSynchronize(done));
+    }
     for (std::size_t i = 0; i < kCells; i += 16) plate[i] = static_cast<float>((number + i) % 100);
     CUDA_OK(cudaMemcpyAsync(a, plate, kCells * sizeof(float), cudaMemcpyHostToDevice, stream));
     for (int s = 0; s < kSweeps; ++s) {
       sweep<<<dim3(kSide / 32, kSide / 8), dim3(32, 8), 0, stream>>>(s % 2 ? b : a, s % 2 ? a : b);
     }
     CUDA_OK(cudaMemcpyAsync(plate, a, kCells * sizeof(float), cudaMemcpyDeviceToHost, stream));
-    CUDA_OK(cudaStreamSynchronize(stream));
+    if (is_ahead) CUDA_OK(cudaEventRecord(done, stream));
+    if (!is_ahead || number == 0) CUDA_OK(cudaStreamSynchronize(stream));
     if (number == 0) {
       total = 0;
       for (std::size_t i = 0; i < kCells; ++i) total += plate[i];
@@ -37,8 +55,16 @@ struct Program {
   }
   double sum() { return total > 0 ? 1 : 0; }
 
+  struct Frame {
+    cudaStream_t stream;
+    float *plate, *a, *b;
+    cudaEvent_t done;
+  };
   cudaStream_t stream;
+  cudaEvent_t done = nullptr;
   std::vector<float> pageable;
+  bool is_ahead;
+  Frame next = {};
   float *plate, *a = truth::device_array<float>(kCells), *b = truth::device_array<float>(kCells);
   double total = 0;
 };

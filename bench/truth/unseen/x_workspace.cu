@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Planted: a function that sums columns takes its workspace by cudaMalloc in every call and frees it. Twin: the workspace
-// is a member.
+// is a member. Further: the launches are one graph.
 #include "../truth.h"
 
 constexpr int kRows = 4096, kColumns = 1024, kParts = 32;
@@ -29,27 +29,39 @@ __global__ void scale(float* in, const float* sums) {
 }
 
 struct Program {
-  explicit Program(bool is_fixed) : fixed(is_fixed) {
+  explicit Program(bool is_fixed, int further = 0) : fixed(is_fixed) {
     std::vector<float> values(std::size_t{kRows} * kColumns, 1.0f);
     CUDA_OK(cudaMemcpy(matrix, values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice));
     if (fixed) parts = truth::device_array<float>(kParts * kColumns);
+    if (further > 0) {
+      CUDA_OK(cudaStreamCreate(&stream));
+      graph = truth::captured(stream, [this] { launch(); });
+    }
   }
   void sum_columns() {
     float* work = parts;
     if (!fixed) CUDA_OK(cudaMalloc(&work, kParts * kColumns * sizeof(float)));
-    partial<<<dim3(kColumns / 256, kParts), 256>>>(matrix, work);
-    finish<<<kColumns / 256, 256>>>(work, sums);
+    partial<<<dim3(kColumns / 256, kParts), 256, 0, stream>>>(matrix, work);
+    finish<<<kColumns / 256, 256, 0, stream>>>(work, sums);
     if (!fixed) CUDA_OK(cudaFree(work));
   }
-  void iteration(std::int64_t) {
+  void launch() {
     for (int k = 0; k < 3; ++k) {
       sum_columns();
-      scale<<<dim3(kColumns / 256, kRows / 64), 256>>>(matrix, sums);
+      scale<<<dim3(kColumns / 256, kRows / 64), 256, 0, stream>>>(matrix, sums);
     }
+  }
+  void iteration(std::int64_t) {
+    if (graph != nullptr)
+      CUDA_OK(cudaGraphLaunch(graph, stream));
+    else
+      launch();
   }
   double sum() { return truth::sum_of(sums, kColumns); }
 
   bool fixed;
+  cudaStream_t stream = nullptr;
+  cudaGraphExec_t graph = nullptr;
   float *matrix = truth::device_array<float>(std::size_t{kRows} * kColumns),
         *sums = truth::device_array<float>(kColumns), *parts = nullptr;
 };

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Planted: each message gets a pinned staging buffer of its own, which is freed when it was sent. Twin: one is kept.
+// Further: two are kept, and the next message is written while the GPU works on this one.
 #include "../truth.h"
 
 constexpr int kMessage = 256 * 1024, kThreads = 256;
@@ -12,25 +13,33 @@ __global__ void decode(const float* message, float* out) {
 }
 
 struct Program {
-  explicit Program(bool is_fixed) : fixed(is_fixed) {
+  explicit Program(bool is_fixed, int further = 0) : fixed(is_fixed), ahead(further > 0) {
     CUDA_OK(cudaStreamCreate(&stream));
+    for (int s = 0; s < 2 && ahead; ++s) {
+      two[s] = truth::pinned_array<float>(kMessage);
+      CUDA_OK(cudaEventCreateWithFlags(&sent[s], cudaEventDisableTiming));
+    }
     if (fixed) kept = truth::pinned_array<float>(kMessage);
   }
   void iteration(std::int64_t number) {
-    float* staging = fixed ? kept : truth::pinned_array<float>(kMessage);
+    float* staging = ahead ? two[number % 2] : fixed ? kept : truth::pinned_array<float>(kMessage);
+    if (ahead) CUDA_OK(cudaEventSynchronize(sent[number % 2]));
     for (int i = 0; i < kMessage; i += 4)
       staging[i] = 0.1f + 0.8f * static_cast<float>((number + i) % 61) / 61;
     for (int i = 0; i < kMessage; ++i)
       if (i % 4) staging[i] = 0.5f;
     CUDA_OK(cudaMemcpyAsync(message, staging, kMessage * sizeof(float), cudaMemcpyHostToDevice, stream));
+    if (ahead) CUDA_OK(cudaEventRecord(sent[number % 2], stream));
     decode<<<kMessage / kThreads, kThreads, 0, stream>>>(message, out);
-    CUDA_OK(cudaStreamSynchronize(stream));
+    if (!ahead) CUDA_OK(cudaStreamSynchronize(stream));
     if (!fixed) CUDA_OK(cudaFreeHost(staging));
   }
   double sum() { return truth::sum_of(out, kMessage); }
 
-  bool fixed;
+  bool fixed, ahead;
   cudaStream_t stream;
+  cudaEvent_t sent[2];
+  float* two[2];
   float *kept = nullptr, *message = truth::device_array<float>(kMessage),
         *out = truth::device_array<float>(kMessage);
 };

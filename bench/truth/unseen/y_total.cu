@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Planted: the second phase of a reduction runs in a single block over half a million partial sums. Twin: in many.
+// Further: all three launches are one graph.
 #include "../truth.h"
 
 constexpr int kCount = 1 << 23, kPartials = 1 << 19, kThreads = 256;
@@ -27,18 +28,30 @@ __global__ void total(const float* in, float* out) {
 }
 
 struct Program {
-  explicit Program(bool fixed) : blocks(fixed ? 512 : 1) {
+  explicit Program(bool fixed, int further = 0) : blocks(fixed ? 512 : 1) {
+    if (further > 0) {
+      CUDA_OK(cudaStreamCreate(&stream));
+      graph = truth::captured(stream, [this] { launch(); });
+    }
     std::vector<float> ones(kCount, 1.0f);
     CUDA_OK(cudaMemcpy(in, ones.data(), kCount * sizeof(float), cudaMemcpyHostToDevice));
   }
+  void launch() {
+    CUDA_OK(cudaMemsetAsync(out, 0, sizeof(float), stream));
+    partials<<<kPartials / kThreads, kThreads, 0, stream>>>(in, sums);
+    total<<<blocks, kThreads, 0, stream>>>(sums, out);
+  }
   void iteration(std::int64_t) {
-    CUDA_OK(cudaMemsetAsync(out, 0, sizeof(float)));
-    partials<<<kPartials / kThreads, kThreads>>>(in, sums);
-    total<<<blocks, kThreads>>>(sums, out);
+    if (graph != nullptr)
+      CUDA_OK(cudaGraphLaunch(graph, stream));
+    else
+      launch();
   }
   double sum() { return truth::sum_of(out, 1); }
 
   int blocks;
+  cudaStream_t stream = nullptr;
+  cudaGraphExec_t graph = nullptr;
   float *in = truth::device_array<float>(kCount), *sums = truth::device_array<float>(kPartials),
         *out = truth::device_array<float>(1);
 };

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels that stop for pages of managed memory, and a host that fetches them back page by page. Simulated with kernels
-// shorter by their stalls; the low end still moves the same bytes, ahead and at full speed.
+// shorter by their stalls; the low end mends the kernels alone and still moves the same bytes, ahead and at full speed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -131,7 +131,9 @@ Looked look(const Facts& facts) {
   const double on_host = prefetches(facts) ? 0 : fetch_ahead(facts, joined, change);
   const double seen = std::min(stalled + on_host, saved_seconds(facts, change));
   const double high = seen + kUnseen * (all - seen);
-  const double low = std::max(0.0, seen - stalls.bytes * pinned_seconds_a_byte(facts)) / 2;
+  // Who prefetches for the kernels alone has still pages that the host fetches back.
+  const double for_kernels = std::min(stalled, seen);
+  const double low = std::max(0.0, for_kernels - stalls.bytes * pinned_seconds_a_byte(facts)) / 2;
   if (seen < facts.threshold * all) return {};
 
   Finding finding;
