@@ -3,7 +3,9 @@
 //
 // Holds the runner against two rulers in one process: Google Benchmark on the same kernel for the same wall time
 // (do the medians agree, and whose median moves less from run to run?), and a bare loop with two clock reads
-// (what does the harness add to an op of some tens of nanoseconds?). Prints a table and a JSON document.
+// (what does the harness add to an op of some tens of nanoseconds?). Google Benchmark runs twice a repeat: how far two
+// spreads of the same harness lie apart is what the machine's drift alone makes of that ratio. Prints a table and a JSON
+// document.
 //   harness_check [REPEATS [SECONDS [OP]]]
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -82,6 +84,8 @@ struct Case {
   const char *op, *backend, *shape;
 };
 
+constexpr int kRulers = 4;  // ours, Google Benchmark, the bare loop, Google Benchmark again
+
 // Run-to-run spread of a median: standard deviation over the repeats, relative to their mean.
 double spread(const std::vector<double>& medians) { return stats::stddev(medians) / stats::mean(medians); }
 // The same for most repeats: one in which the machine's clock was another one decides the standard deviation alone,
@@ -94,9 +98,11 @@ double usual_spread(const std::vector<double>& medians) {
 struct SpreadRatio {
   double ratio = 0;
   stats::Interval interval;
+  std::vector<double> resampled;
 };
+using Spread = double (*)(const std::vector<double>&);
 SpreadRatio spread_ratio(const std::vector<double>& ours, const std::vector<double>& theirs,
-                         double (*spread_of)(const std::vector<double>&)) {
+                         Spread spread_of) {
   constexpr int kResamples = 10000;
   stats::Random random(1);
   std::vector<double> ratios, a(ours.size()), b(ours.size());
@@ -106,14 +112,40 @@ SpreadRatio spread_ratio(const std::vector<double>& ours, const std::vector<doub
       a[k] = ours[pick];
       b[k] = theirs[pick];
     }
-    if (const double theirs_spread = spread_of(b); theirs_spread > 0)
-      ratios.push_back(spread_of(a) / theirs_spread);
+    ratios.push_back(spread_of(a) / std::max(spread_of(b), 1e-9));
   }
   return {spread_of(ours) / spread_of(theirs),
-          {stats::quantile(ratios, 0.025), stats::quantile(ratios, 0.975)}};
+          {stats::quantile(ratios, 0.025), stats::quantile(ratios, 0.975)},
+          std::move(ratios)};
+}
+/// The geometric mean over the kernels.
+SpreadRatio together(std::span<const SpreadRatio> cases) {
+  const auto count = static_cast<double>(cases.size());
+  double sum = 0;
+  std::vector<double> logs(cases[0].resampled.size());
+  for (std::size_t c = 0; c < cases.size(); ++c) {
+    sum += std::log(cases[c].ratio) / count;
+    // Every kernel has its own draws.
+    for (std::size_t i = 0; i < logs.size(); ++i)
+      logs[i] += std::log(cases[c].resampled[(i + 3001 * c) % logs.size()]) / count;
+  }
+  return {
+      std::exp(sum), {std::exp(stats::quantile(logs, 0.025)), std::exp(stats::quantile(logs, 0.975))}, {}};
 }
 
-Status run_case(const Case& c, int repeats, double seconds, Json& document) {
+Json to_json(const SpreadRatio& ratio) {
+  return {{"ratio", ratio.ratio}, {"low", ratio.interval.low}, {"high", ratio.interval.high}};
+}
+std::string to_text(const SpreadRatio& ratio) {
+  return fmt::format("{:.2f} [{:.2f}, {:.2f}]", ratio.ratio, ratio.interval.low, ratio.interval.high);
+}
+
+/// Of all kernels so far.
+struct Ratios {
+  std::vector<SpreadRatio> all, usual, control, usual_control;
+};
+
+Status run_case(const Case& c, int repeats, double seconds, Json& document, Ratios& ratios) {
   FULCRUM_TRY(const ops::Op* op, ops::find(c.op));
   FULCRUM_TRY(Shape shape, parse_shape(c.shape));
   FULCRUM_TRY(ops::Problem problem, ops::Problem::make(*op, shape));
@@ -121,14 +153,14 @@ Status run_case(const Case& c, int repeats, double seconds, Json& document) {
   FULCRUM_TRY(backends::Call call, backends::Call::make(kernel, problem.args()));
   g_call = &call;
 
-  std::vector<double> ours, google, bare, vs_google, vs_bare;
+  std::vector<double> ours, google, again, bare, vs_google, vs_bare;
   double our_wall = 0, google_wall = 0;
   double wall = seconds, call_seconds = 0;
   for (int i = 0; i < repeats; ++i) {
-    double mine = 0, theirs = 0, plain = 0;
+    double mine = 0, theirs = 0, theirs_again = 0, plain = 0;
     // The order rotates, so that no ruler always comes first or last.
-    for (int step = 0; step < 3; ++step) {
-      const int turn = (i + step) % 3;
+    for (int step = 0; step < kRulers; ++step) {
+      const int turn = (i + step) % kRulers;
       if (turn == 0) {
         measure::Config config;
         config.precision = 1e-6;  // never reached: all of the wall time is used
@@ -143,46 +175,60 @@ Status run_case(const Case& c, int repeats, double seconds, Json& document) {
         const auto start = Clock::now();
         theirs = google_median(wall, call_seconds);
         google_wall += seconds_since(start) / repeats;
+      } else if (turn == 3) {
+        theirs_again = google_median(wall, call_seconds);
       } else {
         plain = bare_median(call, g_batch, wall);
       }
     }
     ours.push_back(mine);
     google.push_back(theirs);
+    again.push_back(theirs_again);
     bare.push_back(plain);
     vs_google.push_back(mine / theirs);
     vs_bare.push_back(mine / plain);
   }
   const auto google_interval = stats::median_interval_independent(vs_google, 0.05);
   const auto bare_interval = stats::median_interval_independent(vs_bare, 0.05);
-  const SpreadRatio all = spread_ratio(ours, google, spread),
-                    usual = spread_ratio(ours, google, usual_spread);
+  const SpreadRatio all = spread_ratio(ours, google, spread);
+  const SpreadRatio usual = spread_ratio(ours, google, usual_spread);
+  const SpreadRatio control = spread_ratio(again, google, spread);
+  const SpreadRatio usual_control = spread_ratio(again, google, usual_spread);
   fmt::print(
-      "{:<28} {:>10} {:>10} {:>10}   {:.4f} [{:.4f}, {:.4f}]   {:.4f} [{:.4f}, {:.4f}]   {:.3f} % / {:.3f} % "
-      "/ {:.3f} %   {:.2f} [{:.2f}, {:.2f}]   {:.3f} % / {:.3f} %   {:.2f} [{:.2f}, {:.2f}]   {:.2f} s / "
-      "{:.2f} "
+      "{:<28} {:>10} {:>10} {:>10}   {:.4f} [{:.4f}, {:.4f}]   {:.4f} [{:.4f}, {:.4f}]   {:.2f} s / {:.2f} "
       "s\n",
       fmt::format("{} {}", kernel.name(), c.shape), human_seconds(stats::median(ours)),
       human_seconds(stats::median(google)), human_seconds(stats::median(bare)), stats::median(vs_google),
       google_interval.low, google_interval.high, stats::median(vs_bare), bare_interval.low,
-      bare_interval.high, 100 * spread(ours), 100 * spread(google), 100 * spread(bare), all.ratio,
-      all.interval.low, all.interval.high, 100 * usual_spread(ours), 100 * usual_spread(google), usual.ratio,
-      usual.interval.low, usual.interval.high, our_wall, google_wall);
+      bare_interval.high, our_wall, google_wall);
+  fmt::print(
+      "  spread ours {:.3f} %, google {:.3f} %, again {:.3f} %, bare {:.3f} %: ours / google {}, google / "
+      "google {}\n",
+      100 * spread(ours), 100 * spread(google), 100 * spread(again), 100 * spread(bare), to_text(all),
+      to_text(control));
+  fmt::print(
+      "  of most repeats: ours {:.3f} %, google {:.3f} %, again {:.3f} %: ours / google {}, google / google "
+      "{}\n",
+      100 * usual_spread(ours), 100 * usual_spread(google), 100 * usual_spread(again), to_text(usual),
+      to_text(usual_control));
   std::fflush(stdout);
   document["cases"].push_back({{"kernel", kernel.name()},
                                {"shape", c.shape},
                                {"repeats", repeats},
                                {"seconds_per_repeat", our_wall},
                                {"google_seconds_per_repeat", google_wall},
-                               {"spread_ratio", all.ratio},
-                               {"spread_ratio_low", all.interval.low},
-                               {"spread_ratio_high", all.interval.high},
-                               {"usual_spread_ratio", usual.ratio},
-                               {"usual_spread_ratio_low", usual.interval.low},
-                               {"usual_spread_ratio_high", usual.interval.high},
+                               {"spread_ratio", to_json(all)},
+                               {"usual_spread_ratio", to_json(usual)},
+                               {"control_spread_ratio", to_json(control)},
+                               {"usual_control_spread_ratio", to_json(usual_control)},
                                {"fulcrum", ours},
                                {"google_benchmark", google},
+                               {"google_benchmark_again", again},
                                {"bare_loop", bare}});
+  ratios.all.push_back(all);
+  ratios.usual.push_back(usual);
+  ratios.control.push_back(control);
+  ratios.usual_control.push_back(usual_control);
   return {};
 }
 
@@ -197,23 +243,30 @@ int main(int argc, char** argv) {
   const Case cases[] = {
       {"vec_add", "simd", "n=1000"}, {"sigmoid", "simd", "n=100000"}, {"dot", "simd", "n=100000"}};
   const CpuTopology cpu = machine::discover_cpu();
-  Json document = {{"schema", "fulcrum.harness_check/1"},
+  Json document = {{"schema", "fulcrum.harness_check/2"},
                    {"version", build_info().version},
                    {"commit", fmt::format("{}{}", build_info().commit, build_info().dirty ? "+changed" : "")},
                    {"machine", {{"cpu", cpu.model}, {"threads", cpu.usable_threads}}},
                    {"date", utc_now()},
                    {"cases", Json::array()}};
-  fmt::print(
-      "{:<28} {:>10} {:>10} {:>10}   ours / google [95 %]        ours / bare [95 %]          spread ours / "
-      "google / bare   ours / google [95 %]   usual spread ours / google   ours / google [95 %]   wall\n",
-      "kernel", "ours", "google", "bare");
+  fmt::print("{:<28} {:>10} {:>10} {:>10}   ours / google [95 %]        ours / bare [95 %]          wall\n",
+             "kernel", "ours", "google", "bare");
+  Ratios ratios;
   for (const Case& c : cases) {
     if (!only.empty() && only != c.op) continue;
-    if (const Status status = run_case(c, repeats, seconds, document); !status.ok()) {
+    if (const Status status = run_case(c, repeats, seconds, document, ratios); !status.ok()) {
       fmt::print(stderr, "{}: {}\n", c.op, status.error().message);
       return 3;
     }
   }
+  if (ratios.all.empty()) return 2;
+  document["together"] = {{"spread_ratio", to_json(together(ratios.all))},
+                          {"usual_spread_ratio", to_json(together(ratios.usual))},
+                          {"control_spread_ratio", to_json(together(ratios.control))},
+                          {"usual_control_spread_ratio", to_json(together(ratios.usual_control))}};
+  fmt::print("together: ours / google {}, google / google {}; of most repeats {}, {}\n",
+             to_text(together(ratios.all)), to_text(together(ratios.control)),
+             to_text(together(ratios.usual)), to_text(together(ratios.usual_control)));
   std::FILE* file = std::fopen("harness_check.json", "w");
   if (!file) return 3;
   fmt::print(file, "{}\n", document.dump(1));

@@ -112,6 +112,8 @@ struct Op {
   /// Resources made once per shape and input, outside every timed call (index, graph, table). Optional.
   Result<std::shared_ptr<const void>> (*prepare)(const Args&) = nullptr;
   bool needs_prepared = false;  // no call without it
+  /// Bytes of what prepare() makes, before it is made: it tells how long that takes. Set where needs_prepared is.
+  double (*prepared_bytes)(const Args&) = nullptr;
   /// Inputs that a Fill cannot say. Optional; runs after the fills.
   void (*make_inputs)(const Args&, std::uint64_t key) = nullptr;
   Split split;

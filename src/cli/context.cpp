@@ -3,11 +3,11 @@
 #include "cli/context.h"
 
 #include <fmt/format.h>
+#include <fulcrum/core/stop.h>
 #include <fulcrum/machine.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -44,9 +44,7 @@ bool is_own_document(const std::filesystem::path& path) {
   return head.find("\"fulcrum.", schema) != std::string::npos;
 }
 
-std::atomic<bool> interrupt_flag{false};
-
-void on_interrupt(int) { interrupt_flag.store(true); }
+void on_interrupt(int) { ask_to_stop(); }
 void on_failed_write(int) {}
 
 }  // namespace
@@ -150,7 +148,7 @@ void install_signal_handlers() {
   sigaction(SIGXFSZ, &action, nullptr);
 }
 
-bool interrupted() { return interrupt_flag.load(); }
+bool interrupted() { return asked_to_stop(); }
 
 Status check_output_file(const std::filesystem::path& path) {
   namespace fs = std::filesystem;

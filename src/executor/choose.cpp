@@ -34,9 +34,10 @@ Picked pick(const Estimates& costs, Mask possible, Mask on_device, std::span<con
     const bool elsewhere = ((on_device >> c ^ on_device >> base) & 1) != 0;
     const float tie = std::min(costs.assumed && elsewhere ? kAssumedTie : kMeasuredTie,
                                std::hypot(costs.sigma[c], costs.sigma[base]));
-    if (costs.log_seconds[c] - costs.log_seconds[base] <= tie &&
-        order[c] < order[static_cast<std::size_t>(best)])
-      best = static_cast<int>(c);
+    const auto so_far = static_cast<std::size_t>(best);
+    const bool preferred = order[c] != order[so_far] ? order[c] < order[so_far]
+                                                     : costs.log_seconds[c] < costs.log_seconds[so_far];
+    if (costs.log_seconds[c] - costs.log_seconds[base] <= tie && preferred) best = static_cast<int>(c);
   }
   int runner_up = -1;
   for (Mask left = possible & ~(Mask{1} << best); left; left &= left - 1) {
@@ -56,8 +57,16 @@ std::vector<int> order_of(std::span<const Candidate> candidates) {
                     &y = candidates[static_cast<std::size_t>(b)];
     return x.place != y.place ? x.place == Place::host : x.threads < y.threads;
   });
-  for (std::size_t i = 0; i < order.size(); ++i)
-    order[static_cast<std::size_t>(by_preference[i])] = static_cast<int>(i);
+  // Those that nothing tells apart share a place: among them the cheapest is taken, however little that is.
+  for (std::size_t i = 0, rank = 0; i < order.size(); ++i) {
+    const auto own = static_cast<std::size_t>(by_preference[i]);
+    if (i > 0) {
+      const auto before = static_cast<std::size_t>(by_preference[i - 1]);
+      rank += candidates[own].place != candidates[before].place ||
+              candidates[own].threads != candidates[before].threads;
+    }
+    order[own] = static_cast<int>(rank);
+  }
   return order;
 }
 

@@ -46,8 +46,10 @@ double Costs::out_seconds(const Traffic& traffic) const {
 // The first copy is waited for; the others lie behind it in the same stream.
 double Costs::home_seconds(const Traffic& traffic) const {
   const LinkCurve& home = traffic.pinned ? pinned_home : pageable_home;
-  const LinkCurve& more = traffic.pinned ? pinned_out : pageable_out;
-  const LinkCurve& first = home.knots.empty() ? more : home;
+  const LinkCurve& out = traffic.pinned ? pinned_out : pageable_out;
+  const LinkCurve& further = traffic.pinned ? pinned_more : pageable_more;
+  const LinkCurve& first = home.knots.empty() ? out : home;
+  const LinkCurve& more = further.knots.empty() ? out : further;
   const double wait = traffic.home_bytes > 0 && home.knots.empty() ? launch_sync_seconds / 2 : 0;
   return wait + copies_seconds(first, more, traffic.home_bytes, traffic.home_largest, traffic.home_copies);
 }

@@ -42,8 +42,8 @@ struct LinkCurve {
 
 struct Costs {
   LinkCurve pinned_in, pinned_out, pageable_in, pageable_out;
-  LinkCurve pinned_home,
-      pageable_home;  // one copy back, the wait for it, and what reading it cold adds; may be empty
+  // One copy back, the wait for it, and what reading it cold adds; what each further one adds. May be empty.
+  LinkCurve pinned_home, pageable_home, pinned_more, pageable_more;
   double launch_sync_seconds = 0;             // of an empty call to the device
   double fork_seconds = 0;                    // of handing nothing to all threads and taking it back
   std::vector<std::pair<int, double>> forks;  // the same for some counts of threads, ascending; may be empty

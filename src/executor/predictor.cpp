@@ -57,6 +57,7 @@ std::vector<std::size_t> points_of(const OpPoints& points, std::size_t candidate
 // What disturbs a machine holds up threads first: one that waits for a core makes all of them wait. A call on threads that
 // took far longer than the same call on fewer of them says nothing about the kernel.
 constexpr double kSpikeRatio = 1.5, kSpikeSeconds = 10e-6;
+constexpr int kLeastHeldUp = 2;
 
 /// Candidates that are one kernel in several widths share a family; 0: alone. Streaming stores are another kernel. All that
 /// a library has on so many threads are the same threads.
@@ -92,10 +93,12 @@ std::vector<Width> widths_of(std::span<const Candidate> candidates) {
 }
 
 /// Takes spikes out of the points and says what a call has to fear from them, by candidate: threads that meet them often,
-/// as those of a library that has to wake them one by one, are dear however fast they are in between.
+/// as those of a library that has to wake them one by one, are dear however fast they are in between. A single one says
+/// nothing about a way: two milliseconds that another program took, once, would be 20 us on each of a hundred calls.
 std::vector<double> drop_spikes(std::span<const Candidate> candidates, OpPoints& points) {
   const std::vector<Width> widths = widths_of(candidates);
   std::vector<double> lost(widths.size() + 1, 0), calls(widths.size() + 1, 0);  // by group
+  std::vector<int> held_up(widths.size() + 1, 0);
   for (Point& point : points.points) {
     const std::size_t count = std::min(widths.size(), point.samples.size());
     std::vector<double> spikes(count, 0);
@@ -111,13 +114,14 @@ std::vector<double> drop_spikes(std::span<const Candidate> candidates, OpPoints&
     }
     for (std::size_t c = 0; c < count; ++c) {
       lost[static_cast<std::size_t>(widths[c].group)] += spikes[c];
+      held_up[static_cast<std::size_t>(widths[c].group)] += spikes[c] > 0;
       if (spikes[c] > 0) point.samples[c].seconds = 0;
     }
   }
   std::vector<double> mean;
   for (const Width& width : widths) {
     const auto group = static_cast<std::size_t>(width.group);
-    mean.push_back(calls[group] > 0 ? lost[group] / calls[group] : 0);
+    mean.push_back(held_up[group] >= kLeastHeldUp ? lost[group] / calls[group] : 0);
   }
   return mean;
 }
@@ -177,18 +181,23 @@ void Predictor::fit_plans(std::span<const Candidate> candidates, const OpPoints&
       at.push_back(features[i]);
       seconds.push_back(stats::median(times));
     }
-    if (known.size() < kLeastForSurface) continue;
+    if (known.empty()) continue;
+    for (const std::size_t c : members) fits_[c].plan = static_cast<int>(plans_.size());
+    // Plans that take long are timed seldom, and are not free for that.
+    if (known.size() < kLeastForSurface) {
+      plans_.push_back({.closed = {}, .flat_seconds = stats::median(seconds)});
+      continue;
+    }
     Runner runner = fits_[members.front()].runner;
     runner.threads = 1;
     runner.split = false;
-    PlanFit fit{ClosedForm(runner, at, seconds), 1, {}};
-    for (const std::size_t c : members) fits_[c].plan = static_cast<int>(plans_.size());
+    PlanFit fit{.closed = ClosedForm(runner, at, seconds)};
     if (!at_.empty()) {
       std::vector<std::array<float, kMostFeatures>> where;
       where.reserve(known.size());
       for (const std::size_t i : known) where.push_back(at_[i]);
       for (std::size_t i = 0; i < at.size(); ++i)
-        left_over.push_back(std::log(seconds[i] / fit.closed.seconds(at[i])));
+        left_over.push_back(std::log(seconds[i] / fit.closed->seconds(at[i])));
       double least = INFINITY;
       for (const float scale : kScales) {
         for (const double nugget : kNuggets) {
@@ -451,7 +460,8 @@ void Predictor::predict(const Features& f, Mask wanted, Mask planned, Estimates&
       const PlanFit& plan = plans_[static_cast<std::size_t>(fits_[c].plan)];
       float bend = 0;
       for (std::size_t i = 0; i < at_.size(); ++i) bend += plan.left_over[i] * closeness(away[i], plan.scale);
-      const double made = plan.closed.seconds(f) * std::exp(static_cast<double>(bend));
+      const double made =
+          plan.closed ? plan.closed->seconds(f) * std::exp(static_cast<double>(bend)) : plan.flat_seconds;
       out.log_seconds[c] =
           static_cast<float>(std::log(std::exp(static_cast<double>(out.log_seconds[c])) + made));
     }

@@ -57,7 +57,8 @@ class Predictor {
   };
   /// Plans that read the data: one kind for all candidates that share the function that makes them.
   struct PlanFit {
-    ClosedForm closed;
+    std::optional<ClosedForm> closed;
+    double flat_seconds = 0;  // of few plans, in the middle: in place of a closed form
     float scale = 1;
     std::array<float, kMostPoints> left_over{};
   };

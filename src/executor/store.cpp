@@ -45,6 +45,8 @@ Json to_json(const Costs& costs) {
               {"forks", forks},
               {"pinned_home", to_json(costs.pinned_home)},
               {"pageable_home", to_json(costs.pageable_home)},
+              {"pinned_more", to_json(costs.pinned_more)},
+              {"pageable_more", to_json(costs.pageable_more)},
               {"pinned_in", to_json(costs.pinned_in)},
               {"pinned_out", to_json(costs.pinned_out)},
               {"pageable_in", to_json(costs.pageable_in)},
@@ -119,7 +121,8 @@ bool read_costs(const Json& json, Costs& costs) {
   costs.launch_sync_seconds = launch->get<double>();
   costs.fork_seconds = fork->get<double>();
   for (const auto& [name, curve] :
-       {std::pair{"pinned_home", &costs.pinned_home}, std::pair{"pageable_home", &costs.pageable_home}}) {
+       {std::pair{"pinned_home", &costs.pinned_home}, std::pair{"pageable_home", &costs.pageable_home},
+        std::pair{"pinned_more", &costs.pinned_more}, std::pair{"pageable_more", &costs.pageable_more}}) {
     if (all->contains(name) && !read_curve(*all, name, *curve)) return false;
   }
   if (!read_forks(*all, costs.forks)) return false;

@@ -184,6 +184,11 @@ struct Tracker::State {
   }
 
   bool learn(const Cell& cell, float sample, double seconds) {
+    const TrackedCell::Sample one{sample, static_cast<float>(seconds)};
+    return learn(cell, std::span(&one, 1));
+  }
+
+  bool learn(const Cell& cell, std::span<const TrackedCell::Sample> samples) {
     OpCells& op = made(ops[cell.op]);
     for (int end = ops_end.load(std::memory_order_relaxed); end <= cell.op;) {
       if (ops_end.compare_exchange_weak(end, cell.op + 1, std::memory_order_relaxed)) break;
@@ -191,7 +196,7 @@ struct Tracker::State {
     CellBlock& block = made(op.blocks[block_of(cell)]);
     TrackedCell& tracked = block.cells[cell.size_class];
     const float prior = shift_of(cell.place);
-    const auto learned = tracked.learn(sample, static_cast<float>(seconds), prior);
+    const auto learned = tracked.learn(samples, prior);
     tracked.spent_then.store(spent_seconds(), std::memory_order_relaxed);
     if (!learned.counted) return false;
     if (learned.alarm) alarms.fetch_add(1, std::memory_order_relaxed);
@@ -251,11 +256,7 @@ struct Tracker::State {
     TrackedCell& tracked = made(made(ops[cell.op]).blocks[block_of(cell)]).cells[cell.size_class];
     const bool alone = tracked.take();
     if (!alone && !must) return;
-    bool news = false;
-    for (int i = 0; i < slot.count; ++i) {
-      const Gatherer::Sample& sample = slot.samples[static_cast<std::size_t>(i)];
-      news |= learn(cell, sample.ln, static_cast<double>(sample.seconds));
-    }
+    const bool news = learn(cell, slot.all());
     if (alone) tracked.leave();
     slot.count = 0;
     expect(slot);

@@ -13,6 +13,8 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
+#include <span>
 #include <utility>
 
 namespace fulcrum::executor {
@@ -33,6 +35,7 @@ class alignas(64) TrackedCell {
   static constexpr float kAlarmDoubt = 0.7F;
   static constexpr int kAlarmSamples = 8;  // after which an alarm's doubt is gone
   static constexpr float kForget = 1.F / 256;
+  static constexpr std::size_t kMostAtOnce = 8;  // samples
 
   TrackedCell() {
     for (auto& sample : ring_) sample.store(kNoSample, std::memory_order_relaxed);
@@ -43,33 +46,57 @@ class alignas(64) TrackedCell {
     bool counted = false;  // false: one of the first calls
   };
 
+  struct Sample {
+    float ln = 0, seconds = 0;
+  };
+
   /// One sample; `prior` is what an unknown cell would be taken to be.
   Learned learn(float sample, float seconds, float prior) {
-    const std::uint32_t number = count_.fetch_add(1, std::memory_order_acq_rel);
-    last_seconds_[number % last_seconds_.size()].store(seconds, std::memory_order_relaxed);
-    if (number < kFirstCalls) return {};
-    const std::uint32_t index = number - kFirstCalls;
-    ring_[index % kWindow].store(sample, std::memory_order_release);
+    const Sample one{sample, seconds};
+    return learn(std::span(&one, 1), prior);
+  }
+
+  /// Samples of one thread, oldest first, at most kMostAtOnce. The smoothed value goes through all of them; between the
+  /// newest of all it is brought once, at the end: that is most of the work.
+  Learned learn(std::span<const Sample> samples, float prior) {
+    const auto many = static_cast<std::uint32_t>(samples.size());
+    const std::uint32_t number = count_.fetch_add(many, std::memory_order_acq_rel);
+    for (std::uint32_t i = 0; i < many; ++i)
+      last_seconds_[(number + i) % last_seconds_.size()].store(samples[i].seconds, std::memory_order_relaxed);
+    const std::uint32_t apart =
+        number < kFirstCalls ? std::min<std::uint32_t>(kFirstCalls - number, many) : 0;
+    samples = samples.subspan(apart);
+    if (samples.empty()) return {};
+    const std::uint32_t index = number + apart - kFirstCalls;
+    for (std::size_t i = 0; i < samples.size(); ++i)
+      ring_[(index + i) % kWindow].store(samples[i].ln, std::memory_order_release);
 
     const float before = index == 0 ? prior : value_.load(std::memory_order_relaxed);
-    const float scale = scale_.load(std::memory_order_relaxed);
-    const float away = std::clamp((sample - before) / scale, -kClip, kClip);
-    update(scale_, [away](float old) {
-      return std::max(kLeastScale, old + (1.2533F * std::abs(away) * old - old) / 8);
-    });
-    const bool alarm = accumulate(away);
-    if (alarm) alarm_at_.store(index + 1, std::memory_order_relaxed);
+    float scale = scale_.load(std::memory_order_relaxed), moved = 0;
+    std::array<float, kMostAtOnce> room;
+    const std::span<float> away(room.data(), samples.size());
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      // Whether it has moved is judged by what was known before all of them.
+      const float off = (samples[i].ln - before) / scale;
+      away[i] = std::clamp(off, -kClip, kClip);
+      moved += std::clamp(off - moved / scale, -kClip, kClip) * scale / 8;
+      scale = next_scale(scale, away[i]);
+    }
+    update(scale_, [&](float old) { return std::accumulate(away.begin(), away.end(), old, next_scale); });
+    const std::size_t alarm = accumulate(away);
+    if (alarm > 0) alarm_at_.store(index + static_cast<std::uint32_t>(alarm), std::memory_order_relaxed);
 
     // Against what others learned meanwhile: a thread that was held up must not bring an old value back.
     Range range;
     update(value_, [&](float old) {
       range = inner_range(learned(), prior);
       const float from = index == 0 ? prior : old;
-      return std::clamp(from + away * scale / 8, range.low, range.high);
+      return std::clamp(from + moved, range.low, range.high);
     });
-    publish_doubt(index + 1, range.used);
-    remember_best(index + 1);
-    return Learned{.alarm = alarm, .counted = true};
+    const std::uint32_t learned_now = index + static_cast<std::uint32_t>(samples.size());
+    publish_doubt(learned_now, range.used);
+    remember_best(learned_now);
+    return Learned{.alarm = alarm > 0, .counted = true};
   }
 
   /// Samples in between move nothing at once: within what is clipped, of a cell that is known and has not just moved.
@@ -121,16 +148,25 @@ class alignas(64) TrackedCell {
     return next;
   }
 
-  /// Two one-sided cumulative sums in one word. True: one of them has passed the limit; both then start again.
-  bool accumulate(float away) {
+  static float next_scale(float old, float away) {
+    return std::max(kLeastScale, old + (1.2533F * std::abs(away) * old - old) / 8);
+  }
+
+  /// Two one-sided cumulative sums in one word. The number of the last sample that has taken one of them past the limit,
+  /// after which both start again; 0: none has.
+  std::size_t accumulate(std::span<const float> away) {
     std::uint64_t old = sums_.load(std::memory_order_relaxed);
     for (;;) {
       float up = std::bit_cast<float>(static_cast<std::uint32_t>(old >> 32));
       float down = std::bit_cast<float>(static_cast<std::uint32_t>(old));
-      up = std::max(0.F, up + away - kSlack);
-      down = std::max(0.F, down - away - kSlack);
-      const bool alarm = up > kAlarm || down > kAlarm;
-      if (alarm) up = down = 0;
+      std::size_t alarm = 0;
+      for (std::size_t i = 0; i < away.size(); ++i) {
+        up = std::max(0.F, up + away[i] - kSlack);
+        down = std::max(0.F, down - away[i] - kSlack);
+        if (up <= kAlarm && down <= kAlarm) continue;
+        up = down = 0;
+        alarm = i + 1;
+      }
       const std::uint64_t next = (static_cast<std::uint64_t>(std::bit_cast<std::uint32_t>(up)) << 32) |
                                  std::bit_cast<std::uint32_t>(down);
       if (sums_.compare_exchange_weak(old, next, std::memory_order_relaxed)) return alarm;

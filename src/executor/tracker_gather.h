@@ -13,15 +13,15 @@
 #include <limits>
 
 #include "executor/tracker.h"
+#include "executor/tracker_cell.h"
 
 namespace fulcrum::executor {
 
 class alignas(64) Gatherer {
  public:
   static constexpr int kLeast = 4, kMost = 8;  // samples of one cell that are handed on together
-  struct Sample {
-    float ln = 0, seconds = 0;
-  };
+  static_assert(kMost <= TrackedCell::kMostAtOnce);
+  using Sample = TrackedCell::Sample;
   /// A cell's samples, and the range in which others join them.
   struct alignas(64) Slot {
     std::uint64_t key = kNoCell;
@@ -32,6 +32,7 @@ class alignas(64) Gatherer {
     Tracker::Cell cell() const { return std::bit_cast<Tracker::Cell>(key); }
     bool expects(float ln) const { return ln >= low && ln <= high; }
     bool full() const { return count == kMost; }
+    std::span<const Sample> all() const { return {samples.data(), static_cast<std::size_t>(count)}; }
     void add(Sample sample) { samples[static_cast<std::size_t>(count++)] = sample; }
   };
 

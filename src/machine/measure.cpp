@@ -50,33 +50,46 @@ Turns turns_of(const Probe& probe) {
 }
 
 Quantity value_of(const Probe& probe) {
-  const Quantity cost =
-      probe.usual_share > 0 ? usual_cost(turns_of(probe), probe.usual_share) : best_cost(probe.costs);
+  const Quantity cost = usual_cost(turns_of(probe), probe.usual);
   return probe.is_rate ? as_rate(cost) : cost;
 }
 
 void take_turn(Probe& probe, std::size_t round, double until) {
   const measure::Clock& clock = measure::steady_clock();
   IsaGuard::use(probe.isas.empty() ? "" : probe.isas[round % probe.isas.size()]);
-  for (int left = probe.places; left > 0; --left) {
-    if (probe.move) probe.move();
-    const Pins pins(probe.threads);
-    const double now = clock.now();
-    take_windows(probe, clock, now + (until - now) / left);
-  }
+  if (probe.move) probe.move();
+  const Pins pins(probe.threads);
+  take_windows(probe, clock, until);
+}
+
+/// What changes from one second to the next is measured a thousand times for a moment, all over the run, rather than a
+/// dozen times for longer.
+void visit(std::span<Probe* const> visitors) {
+  const measure::Clock& clock = measure::steady_clock();
+  for (Probe* probe : visitors) take_turn(*probe, 0, clock.now() + probe->visit_seconds);
+}
+
+/// The probes with turns of their own, or those without.
+std::vector<Probe*> probes_of(ProbeSet& set, bool with_turns) {
+  std::vector<Probe*> found;
+  for (Probe& probe : set.probes)
+    if ((probe.visit_seconds == 0) == with_turns) found.push_back(&probe);
+  return found;
 }
 
 Status run_rounds(ProbeSet& set, const ProbeConfig& config, double deadline) {
   const measure::Clock& clock = measure::steady_clock();
-  const int probes = static_cast<int>(set.probes.size());
+  const std::vector<Probe*> in_turns = probes_of(set, true), visitors = probes_of(set, false);
+  const int probes = static_cast<int>(in_turns.size());
   const int total = kMachineRounds * probes;
   for (int turn = 0; turn < total; ++turn) {
     if (config.interrupted && config.interrupted()) return interrupted();
     const int round = turn / probes;
+    visit(visitors);
     const double now = clock.now();
     if (now >= deadline && round > 0) break;  // late already; a value needs one round at least
     // Every round starts at another probe: what goes on once a second must not always meet the same one.
-    Probe& probe = set.probes[static_cast<std::size_t>((turn + round * (probes / kMachineRounds)) % probes)];
+    Probe& probe = *in_turns[static_cast<std::size_t>((turn + round * (probes / kMachineRounds)) % probes)];
     if (config.progress) config.progress(probe.what, turn, total);
     take_turn(probe, static_cast<std::size_t>(round), now + (deadline - now) / (total - turn));
   }
@@ -87,16 +100,18 @@ Status run_rounds(ProbeSet& set, const ProbeConfig& config, double deadline) {
 /// was not often enough at the machine while it was quiet.
 Status look_again(ProbeSet& set, const ProbeConfig& config, double deadline) {
   const measure::Clock& clock = measure::steady_clock();
-  const std::size_t doubtful = (set.probes.size() + 3) / 4;
-  const int total = static_cast<int>(set.probes.size());
+  const std::vector<Probe*> in_turns = probes_of(set, true), visitors = probes_of(set, false);
+  const std::size_t doubtful = (in_turns.size() + 3) / 4;
+  const int total = static_cast<int>(in_turns.size());
   while (clock.now() < deadline) {
     std::vector<std::pair<double, Probe*>> order;
-    for (Probe& probe : set.probes)
-      order.emplace_back(-disagreement(turns_of(probe), probe.usual_share), &probe);
+    order.reserve(in_turns.size());
+    for (Probe* probe : in_turns) order.emplace_back(-disagreement(turns_of(*probe), probe->usual), probe);
     std::ranges::stable_sort(order, {}, &std::pair<double, Probe*>::first);
     for (std::size_t i = 0; i < doubtful && clock.now() < deadline; ++i) {
       if (config.interrupted && config.interrupted()) return interrupted();
       Probe& probe = *order[i].second;
+      visit(visitors);
       if (config.progress) config.progress(probe.what + ", again", total, total);
       take_turn(probe, probe.turns.size(), clock.now() + kTurnAgainSeconds);
     }

@@ -8,6 +8,7 @@
 #include <fulcrum/machine.h>
 
 #include "machine/arena.h"
+#include "machine/windows.h"
 #include "machine/working_sets.h"
 
 namespace fulcrum::machine {
@@ -17,13 +18,13 @@ struct Probe {
   std::string what;                    // "L2 copy, 2 threads"
   std::vector<std::string> isas = {};  // in use, round by round; empty: the best
   int threads = 1;
-  int places = 1;                   // of memory, in one turn; each of them counts as a turn of its own
-  std::function<void()> move = {};  // to another place, not timed
-  std::function<void()> warm = {};  // before every window, not timed; empty: nothing
+  double visit_seconds = 0;  // of a probe without turns: it comes between those of the others, for so long
+  std::function<void()> move = {};                // to another place of memory before each turn, not timed
+  std::function<void()> warm = {};                // before every window, not timed; empty: nothing
   std::function<void(std::int64_t repeats)> run;  // does its work so many times
   double work = 0;                                // of one repeat: bytes, flops, loads, joins
   bool is_rate = true;                            // ceiling = work per second; else seconds per unit of work
-  double usual_share = 0;  // usual_cost() of its turns with this share; 0: the best windows of all
+  Usual usual = Usual::best;                      // of its turns
   std::function<void(const Quantity&)> store;
   double window_seconds =
       2e-3;                  // short enough to slip between neighbours, whose time slices are some ms long
@@ -32,15 +33,19 @@ struct Probe {
   std::vector<std::size_t> turns = {};  // the first window of each turn
 };
 
-/// Cores and the caches of their own go by the clock, which is now and then higher than usual: half of the turns.
-inline constexpr double kUsualOfCores = 0.5;
-/// What is shared with neighbours is usually worse than it can be: a quarter.
-inline constexpr double kUsualOfShared = 0.25;
-/// Where in memory threads meet decides how long they wait for each other, and a pool lies anywhere: half of the
-/// places.
-inline constexpr double kUsualOfPlaces = 0.5;
-inline double usual_share_of(const std::vector<MemoryLevel>& levels, std::size_t cache) {
-  return is_last_cache(levels, cache) ? kUsualOfShared : kUsualOfCores;
+/// A core and the caches of its own go by the clock, which is now and then higher than usual.
+inline constexpr Usual kUsualOfOneCore = Usual::middle;
+/// What is shared with neighbours is usually worse than it can be.
+inline constexpr Usual kUsualOfShared = Usual::quartile;
+/// Where in memory threads meet decides how long they wait for each other, and a pool lies anywhere. Half of the places
+/// are near and half are far, with few between: the one in the middle is of either kind by luck, their mean is not.
+inline constexpr Usual kUsualOfPlaces = Usual::mean;
+/// All cores at once are slower than they can be whenever something else needs one of them or, it seems, a hypervisor
+/// lets two of them share one, which can go on for most of a run.
+inline constexpr Usual kUsualOfAllCores = Usual::eighth;
+inline Usual usual_of_cores(int threads) { return threads > 1 ? kUsualOfAllCores : kUsualOfOneCore; }
+inline Usual usual_of_level(const std::vector<MemoryLevel>& levels, std::size_t cache, int threads) {
+  return is_last_cache(levels, cache) ? kUsualOfShared : usual_of_cores(threads);
 }
 /// Of a probe in caches and registers: as short as starting the threads allows. Between interruptions of a virtual CPU
 /// more of them are left whole than of long ones.

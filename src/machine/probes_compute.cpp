@@ -15,8 +15,9 @@ namespace fulcrum::machine {
 namespace {
 
 // The line through which a thread is asked has its home in one of the parts of the last cache, near to both cores or
-// far from them: 229 to 364 ns there and back on a Xeon, nearly the same for as long as the line stays where it is.
-constexpr int kForkJoinPlaces = 16;
+// far from them: 229 to 364 ns there and back on a Xeon, nearly the same for as long as the line stays where it is. And a
+// hypervisor moves the cores: what is near changes after half a second or so.
+constexpr double kForkJoinVisit = 1e-3;
 
 Status add_fma(const ProbeTarget& target, const std::string& backend, const std::string& isa, int threads,
                ProbeSet& set) {
@@ -37,7 +38,7 @@ Status add_fma(const ProbeTarget& target, const std::string& backend, const std:
             call->run(args);
           },
       .work = 2 * static_cast<double>(n),
-      .usual_share = kUsualOfCores,
+      .usual = usual_of_cores(threads),
       .store = [&peaks, isa](const Quantity& peak) { peaks[isa] = peak; },
       .window_seconds = short_window_seconds(threads),
   });
@@ -64,7 +65,7 @@ Status add_fork_join_probe(const ProbeTarget& target, ProbeSet& set) {
   set.probes.push_back(Probe{
       .what = fmt::format("fork and join, {}", count_of_threads(threads)),
       .threads = threads,
-      .places = kForkJoinPlaces,
+      .visit_seconds = kForkJoinVisit,
       .move = backends::renew_workers,
       .run =
           [threads](std::int64_t times) {
@@ -73,9 +74,9 @@ Status add_fork_join_probe(const ProbeTarget& target, ProbeSet& set) {
           },
       .work = 1,
       .is_rate = false,
-      .usual_share = kUsualOfPlaces,
+      .usual = kUsualOfPlaces,
       .store = [&cpu = target.cpu](const Quantity& seconds) { cpu.fork_join_seconds = seconds; },
-      .window_seconds = 2.5e-4,  // still a thousand of them
+      .window_seconds = 5e-5,  // still a hundred of them, and more such windows are left whole
   });
   return {};
 }
@@ -90,7 +91,7 @@ Status add_clock_probe(const ProbeTarget& target, ProbeSet& set) {
           },
       .work = 1,
       .is_rate = false,
-      .usual_share = kUsualOfCores,
+      .usual = kUsualOfOneCore,
       .store = [&cpu = target.cpu](const Quantity& seconds) { cpu.clock_read_seconds = seconds; },
       .window_seconds = short_window_seconds(1),
   });

@@ -72,7 +72,7 @@ Status add_latency(const ProbeTarget& target, std::size_t level, std::int64_t by
           },
       .work = 1,
       .is_rate = false,
-      .usual_share = level_is_cache ? usual_share_of(levels, level) : 0,
+      .usual = level_is_cache ? usual_of_level(levels, level, 1) : Usual::best,
       .store = [&cpu = target.cpu,
                 level](const Quantity& seconds) { cpu.levels[level].latency_seconds = seconds; },
       // A cache shared with neighbours keeps what was swept for a moment only.
@@ -86,7 +86,7 @@ Status add_latency(const ProbeTarget& target, std::size_t level, std::int64_t by
 Status add_latency_probes(const ProbeTarget& target, ProbeSet& set) {
   const std::vector<MemoryLevel>& levels = target.cpu.levels;
   for (std::size_t level = 0; level + 1 < levels.size(); ++level) {
-    const std::int64_t bytes = cache_set_bytes(levels, level, 1);
+    const std::int64_t bytes = cycle_bytes(levels, level);
     if (bytes > 0) FULCRUM_CHECK(add_latency(target, level, bytes, set));
   }
   const std::int64_t bytes = dram_sets(levels, 1, target.available_bytes).chase_bytes;

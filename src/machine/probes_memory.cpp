@@ -80,7 +80,7 @@ Status add_cache_mix(const ProbeTarget& target, std::size_t level, const Mix& mi
   }
   Probe probe = make_probe(target, level, mix, threads, n);
   probe.isas = std::move(isas);
-  probe.usual_share = usual_share_of(target.cpu.levels, level);
+  probe.usual = usual_of_level(target.cpu.levels, level, threads);
   probe.window_seconds = short_window_seconds(threads);
   probe.run = [call, layouts = std::move(layouts), turn = std::size_t{0}](std::int64_t passes) mutable {
     Args& args = layouts[turn++ % layouts.size()];

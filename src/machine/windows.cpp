@@ -56,32 +56,42 @@ double near_best(const std::vector<double>& sorted) {
   return sorted[std::min(sorted.size() - 1, std::max<std::size_t>(1, beaten))];
 }
 
+double usual_of(std::vector<double> bests, Usual usual) {
+  if (usual == Usual::eighth) return stats::quantile(bests, 0.125);
+  if (usual == Usual::quartile) return stats::quantile(bests, 0.25);
+  if (usual == Usual::middle) return stats::quantile(bests, 0.5);
+  std::ranges::sort(bests);
+  const std::size_t quarter = bests.size() / 4;
+  return stats::mean(std::span(bests).subspan(quarter, bests.size() - 2 * quarter));
+}
+
 }  // namespace
 
-Quantity usual_cost(const Turns& turns, double share) {
+Quantity usual_cost(const Turns& turns, Usual usual) {
   Quantity best = best_cost(std::vector<double>(turns.costs.begin(), turns.costs.end()));
+  if (usual == Usual::best) return best;
   std::vector<double> bests;
   for (const std::vector<double>& group : groups_of(turns)) bests.push_back(near_best(group));
   if (bests.size() < kFewestGroups) return best;
-  best.value = stats::quantile(bests, share);
+  best.value = usual_of(bests, usual);
   best.high = std::max(best.high, best.value);
   return best;
 }
 
-double disagreement(const Turns& turns, double share) {
+double disagreement(const Turns& turns, Usual usual) {
   const std::vector<std::vector<double>> groups = groups_of(turns);
   if (groups.size() < kFewestGroups) return std::numeric_limits<double>::infinity();
   std::vector<double> halves[2];
   for (std::size_t i = 0; i < groups.size(); ++i) {
     std::vector<double>& half = halves[i % 2];
-    if (share > 0) {
+    if (usual != Usual::best) {
       half.push_back(near_best(groups[i]));
     } else {
       half.insert(half.end(), groups[i].begin(), groups[i].end());
     }
   }
-  const auto value = [share](const std::vector<double>& half) {
-    return share > 0 ? stats::quantile(half, share) : best_cost(half).value;
+  const auto value = [usual](const std::vector<double>& half) {
+    return usual == Usual::best ? best_cost(half).value : usual_of(half, usual);
   };
   return std::abs(std::log(value(halves[0]) / value(halves[1])));
 }

@@ -27,17 +27,20 @@ struct Turns {
   std::span<const std::size_t> begins;
   std::size_t group = 1;
 };
+/// Which turns speak for all of them: `best`: none, the best windows of all count; `eighth`,
+/// `quartile`, `middle`: the one that so many of them beat; `mean`: the half of them around the middle, by their mean.
+enum class Usual { best, eighth, quartile, middle, mean };
 /// For what a machine is not always as good at: the clock of a core goes up for seconds while its neighbours are idle
 /// (2.99 GHz in most turns, 3.19 in some, 3.48 in a few windows), and a hypervisor moves virtual CPUs onto one core,
-/// where they wait half as long for each other. The best of all windows then is the luck of the run. `value` is what
-/// `share` of the groups of turns beat, each by its near best window, which 3 in 100 of its own beat and one at least;
-/// [low, high] is that of best_cost(), widened to hold it. Fewer than four groups: best_cost().
-Quantity usual_cost(const Turns& turns, double share);
+/// where they wait half as long for each other. The best of all windows then is the luck of the run. `value` is that of the
+/// usual group of turns, each with its near best window, which 3 in 100 of its own beat and one at least; [low, high] is
+/// that of best_cost(), widened to hold it. Fewer than four groups: best_cost().
+Quantity usual_cost(const Turns& turns, Usual usual);
 /// The same as work per second.
 Quantity as_rate(const Quantity& cost);
-/// How far every other group lies from the groups between, by usual_cost() or, where `share` is 0, by best_cost(): 0.02
-/// is two hundredths. Infinite for fewer than four groups.
-double disagreement(const Turns& turns, double share);
+/// How far every other group lies from the groups between, by usual_cost(): 0.02 is two hundredths. Infinite for fewer than
+/// four groups.
+double disagreement(const Turns& turns, Usual usual);
 
 /// Windows in two states, as of virtual CPUs that share a core now and then: the value is then of the faster one.
 struct Groups {

@@ -15,6 +15,7 @@ namespace {
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 constexpr std::int64_t kLeastDram = 256 * kMiB;
 constexpr std::int64_t kLastLevelFactor = 4;
+constexpr std::int64_t kPagesAtHand = kMiB / 4;
 
 std::int64_t share_of(const MemoryLevel& level, int threads) {
   return level.capacity_bytes / std::clamp(level.shared_by_threads, 1, std::max(1, threads));
@@ -36,6 +37,12 @@ std::int64_t cache_set_bytes(const std::vector<MemoryLevel>& levels, std::size_t
   // Caches of today's servers do not keep a second copy of what the level above holds, so both together count.
   bytes = above + above / 2;
   return 10 * bytes <= 8 * (share + above) ? bytes : 0;
+}
+
+std::int64_t cycle_bytes(const std::vector<MemoryLevel>& levels, std::size_t level) {
+  const std::int64_t bytes = cache_set_bytes(levels, level, 1);
+  if (level == 0 || is_last_cache(levels, level)) return bytes;
+  return std::min(bytes, std::max(kPagesAtHand, 4 * share_of(levels[level - 1], 1)));
 }
 
 DramSets dram_sets(const std::vector<MemoryLevel>& levels, int threads, std::int64_t available_bytes) {

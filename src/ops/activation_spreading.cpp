@@ -94,6 +94,10 @@ void make_inputs(const Args& args, std::uint64_t) {
   }
 }
 
+double prepared_bytes(const Args& args) {
+  return 8.0 * static_cast<double>(args.dim[kEdges]) + 4.0 * static_cast<double>(args.dim[kN] + 1);
+}
+
 Result<std::shared_ptr<const void>> prepare(const Args& args) {
   FULCRUM_TRY(std::shared_ptr<const void> graph,
               drawn_graph(args.dim[kN], args.dim[kEdges], static_cast<GraphData>(args.scalar[kData].i)));
@@ -219,6 +223,7 @@ Op activation_spreading() {
       .verify = verify,
       .prepare = prepare,
       .needs_prepared = true,
+      .prepared_bytes = prepared_bytes,
       .make_inputs = make_inputs,
       .split =
           Split{.phases = 1,

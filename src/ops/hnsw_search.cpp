@@ -111,6 +111,11 @@ Work work(const Args& args) {
               .link_out_bytes = 8 * q * k};
 }
 
+/// The vectors and their links, however few of them a walk touches.
+double prepared_bytes(const Args& args) {
+  return 4.0 * static_cast<double>(args.dim[kN]) * static_cast<double>(args.dim[kD] + kHnswLinks);
+}
+
 Result<std::shared_ptr<const void>> prepare(const Args& args) {
   const bool recall = args.scalar[kEf].i == 0 && args.dim[kN] > kHnswAlwaysExact;
   FULCRUM_TRY(std::shared_ptr<const void> index,
@@ -265,6 +270,7 @@ Op hnsw_search() {
       .verify = verify,
       .prepare = prepare,
       .needs_prepared = true,
+      .prepared_bytes = prepared_bytes,
       .make_inputs = make_inputs,
       .split = Split{.phases = 1,
                      .pieces = [](const Args& args, int) { return divide_up(args.dim[kQ], kHnswQueries); }},

@@ -6,11 +6,15 @@
 // so that one run tells which of them a version of the library does not take.
 #include <fmt/format.h>
 #include <fulcrum/backends/device.h>
+#include <fulcrum/ops/half.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <iostream>
+#include <limits>
 
 #include "support/instances.h"
+#include "support/on_device.h"
 
 namespace fulcrum::test {
 namespace {
@@ -87,6 +91,107 @@ TEST(CudaDnn, AttentionIsRightInEveryConfiguration) {
   }
   if (found == 0) GTEST_SKIP() << "SKIPPED: no GPU kernel of attention is built on cuDNN";
   EXPECT_TRUE(ran) << "cuDNN took none of the configurations; `fulcrum doctor` tells whether it was found";
+}
+
+constexpr float kInfinite = std::numeric_limits<float>::infinity();
+
+/// One element that is not finite, and what the others are so that nothing but the element shows it.
+struct Spot {
+  const char* name;
+  int tensor;    // Q, K, V
+  double place;  // of its row: share of the rows
+  float value;
+  int query_sign;  // of all queries; 0: both
+  int key_sign = 0;
+};
+
+constexpr Spot kSpots[] = {
+    {"a key that all queries score -Inf", 1, 0.4, -kInfinite, 1},
+    {"the same the other way round", 1, 0.4, kInfinite, -1},
+    {"the last key, scored -Inf", 1, 1, -kInfinite, 1},
+    {"the last key", 1, 1, -kInfinite, 0},
+    {"the last key with the other sign", 1, 1, kInfinite, 0},
+    {"the first key", 1, 0, kInfinite, 0},
+    {"a key that is NaN", 1, 0.6, std::numeric_limits<float>::quiet_NaN(), 1},
+    {"the first value", 2, 0, kInfinite, 0},
+    {"a value", 2, 0.5, std::numeric_limits<float>::quiet_NaN(), 1},
+    {"the last value", 2, 1, -kInfinite, 0},
+    {"a query that scores -Inf everywhere", 0, 0.5, kInfinite, 0, -1},
+    {"the first query", 0, 0, -kInfinite, 0, 1},
+};
+
+struct Heads {
+  std::int64_t queries, keys, d;
+  bool causal, by_head;
+};
+
+class CudaDnnRows : public backends::OnDevice {
+ protected:
+  static constexpr std::int64_t kHeads = 2, kColumn = 5;
+
+  static std::size_t element(const Heads& c, std::int64_t length, std::int64_t head, std::int64_t row) {
+    return static_cast<std::size_t>((c.by_head ? head * length + row : row * kHeads + head) * c.d);
+  }
+  static std::vector<std::uint16_t> halves(const Heads& c, std::int64_t length, int tensor, int sign) {
+    std::vector<std::uint16_t> result(static_cast<std::size_t>(kHeads * length * c.d));
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      const float value = ops::random_uniform(ops::tensor_key(tensor), i, -1, 1);
+      result[i] =
+          ops::half_from_float(sign == 0 ? value : static_cast<float>(sign) * (std::abs(value) + 0.1F));
+    }
+    return result;
+  }
+  /// Rows of the last head that see the spot are NaN in every column; the other head is finite.
+  void expect_rows(const Heads& c, const Spot& spot, std::int64_t at, const std::vector<std::uint16_t>& o,
+                   const std::string& text) {
+    for (std::int64_t head = 0; head < kHeads; ++head) {
+      for (std::int64_t row = 0; row < c.queries; ++row) {
+        const std::int64_t visible = c.causal ? row + 1 + c.keys - c.queries : c.keys;
+        const bool sees = head == kHeads - 1 && (spot.tensor == 0 ? row == at : at < visible);
+        if (!sees && head == kHeads - 1) continue;  // unspecified next to it
+        int nans = 0;
+        for (std::int64_t i = 0; i < c.d; ++i)
+          nans += std::isnan(ops::float_from_half(o[element(c, c.queries, head, row) + i])) ? 1 : 0;
+        ASSERT_EQ(nans, sees ? c.d : 0) << text << " head " << head << " row " << row;
+      }
+    }
+  }
+};
+
+TEST_F(CudaDnnRows, ThatSeeAnInfAreNaNWhereverItStands) {
+  int ran = 0;
+  for (const Heads& c : {Heads{256, 256, 64, true, true}, Heads{1200, 1300, 64, true, false},
+                         Heads{192, 100, 128, false, true}, Heads{130, 131, 80, true, true}}) {
+    for (const Spot& spot : kSpots) {
+      const std::int64_t lengths[3] = {c.queries, c.keys, c.keys};
+      const auto at = static_cast<std::int64_t>(spot.place * static_cast<double>(lengths[spot.tensor] - 1));
+      std::vector<std::uint16_t> values[3] = {halves(c, c.queries, 0, spot.query_sign),
+                                              halves(c, c.keys, 1, spot.key_sign), halves(c, c.keys, 2, 0)};
+      values[spot.tensor][element(c, lengths[spot.tensor], kHeads - 1, at) + kColumn] =
+          ops::half_from_float(spot.value);
+      for (const std::int64_t shift : {0, 1}) {
+        fulcrum_args args = {};
+        args.dim[0] = 1, args.dim[1] = kHeads, args.dim[2] = c.queries, args.dim[3] = c.keys,
+        args.dim[4] = c.d;
+        args.scalar[0].i = c.causal ? 1 : 0, args.scalar[2].i = c.by_head ? 0 : 1;
+        for (int slot = 0; slot < 3; ++slot) args.ptr[slot] = place(values[slot], shift);
+        const std::vector<std::uint16_t> nothing(values[0].size(), 0x1234);
+        for (const fulcrum_kernel* kernel : kernels_of("attention", args)) {
+          if (std::string_view(kernel->dtype) != "f16") continue;
+          auto* o = place(nothing, shift);
+          args.ptr[3] = o;
+          run(*kernel, args);
+          expect_rows(c, spot, at, fetch(o, static_cast<std::int64_t>(nothing.size())),
+                      fmt::format("{} {} Sq={} Skv={} D={} shift={}", kernel->variant, spot.name, c.queries,
+                                  c.keys, c.d, shift));
+          if (HasFatalFailure()) return;
+          ++ran;
+        }
+        release();
+      }
+    }
+  }
+  EXPECT_GT(ran, 0);
 }
 
 TEST(CudaDnn, ConvolutionsAreRightInBothPrecisions) {

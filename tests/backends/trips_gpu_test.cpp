@@ -408,6 +408,45 @@ TEST_F(Trips, PassACallThroughThatTheDeviceCannotHold) {
   for (void* memory : hog) table.release(FULCRUM_MEMORY_DEVICE, memory);
 }
 
+/// The host's faults are part of a migration: what it does before the launch is one, with every transfer in it, and so
+/// is what it does after the wait.
+TEST_F(Trips, ZCountTheHostsTouchingOfPagesAsMigration) {
+  const Status started = activity_start(*backend_);
+  if (!started.ok()) GTEST_SKIP() << "SKIPPED: no tracing here: " << started.error().message;
+  const auto kernel = kernel_of("vec_add");
+  ASSERT_TRUE(kernel.ok());
+  ops::Problem problem = problem_of("vec_add", "n=3000017");
+  for (const char* path : {"managed", "managed_prefetch"}) {
+    auto trip = open(*kernel, problem, path);
+    if (!trip) continue;
+    ASSERT_TRUE(trip->run().ok());
+    ASSERT_TRUE(activity_take(*backend_).ok());
+    ASSERT_TRUE(trip->run().ok());
+    const auto seen = activity_take(*backend_);
+    ASSERT_TRUE(seen.ok());
+    double launched = 1e300, waited = 0;
+    for (const fulcrum_activity& activity : *seen) {
+      if (activity.kind == FULCRUM_ACTIVITY_LAUNCH) launched = std::min(launched, activity.begin_seconds);
+      if (activity.kind == FULCRUM_ACTIVITY_SYNC) waited = std::max(waited, activity.end_seconds);
+    }
+    int before = 0, after = 0;
+    double before_end = 0, after_end = 0;
+    for (const fulcrum_activity& activity : *seen) {  // in the order of their begins
+      if (activity.kind != FULCRUM_ACTIVITY_MIGRATE) continue;
+      if (activity.end_seconds <= launched) {
+        before += activity.begin_seconds > before_end;
+        before_end = std::max(before_end, activity.end_seconds);
+      } else if (activity.begin_seconds >= waited) {
+        after += activity.begin_seconds > after_end;
+        after_end = std::max(after_end, activity.end_seconds);
+      }
+    }
+    EXPECT_EQ(before, 1) << path << " (" << trip->detail() << ")";
+    EXPECT_EQ(after, 1) << path << " (" << trip->detail() << ")";
+  }
+  activity_stop(*backend_);
+}
+
 /// The last test, because the tracing library stays once it is loaded.
 TEST_F(Trips, ZMakeNothingAfterTheirFirst) {
   const Status started = activity_start(*backend_);

@@ -186,6 +186,24 @@ TEST_F(Deciding, ACallThatDoesNotFitTheBudgetIsNotBegun) {
   for (const Json& point : document["breakevens"][0]["cpu"]) EXPECT_FALSE(point["measured"]);
 }
 
+TEST_F(Deciding, AnIndexTooLargeForTheBudgetIsNotBuiltThoughAWalkTouchesLittleOfIt) {
+  const Folder other, out;
+  std::filesystem::copy(*data_ / "machines", other / "machines");
+  const Outcome outcome = fulcrum_in(
+      other, {"breakeven", "hnsw_search", "--shape", "Q=100,N=1000,D=128,k=10,ef=64", "--dim", "N",
+              "--regime", "roundtrip", "--gpu", "h200", "--budget", "2", "--json", out / "b.json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  const Json document = read(out / "b.json");
+  double largest = 0, measured = 0;
+  for (const Json& point : document["breakevens"][0]["cpu"]) {
+    const auto n = point["n"].get<double>();
+    largest = std::max(largest, n);
+    if (point["measured"].get<bool>()) measured = std::max(measured, n);
+  }
+  EXPECT_GE(largest, 1 << 20) << "the curve itself goes on";
+  EXPECT_LE(measured * 128 * 4, 4e6);
+}
+
 TEST_F(Deciding, ABatchKeepsItsLatencyAndABadOneIsRefused) {
   const Folder out;
   const Outcome outcome = run({"batch", "lstm_cell", "--shape", "B=1,I=16,H=16", "--to", "8", "--latency",

@@ -316,6 +316,35 @@ TEST(Predictor, ALibraryIsHeldAgainstItselfOnOneThread) {
                        std::exp(static_cast<double>(expected.log_seconds[1]));
   EXPECT_GT(added, 100e-6);
   EXPECT_LT(added, 400e-6);
+  // Once is no habit.
+  OpPoints once = points_of(op, candidates, 24);
+  once.points[0].samples[1].seconds += 2e-3;
+  const Predictor unlucky(map, candidates, once, Caches{});
+  unlucky.predict(f, 0b111, 0, found);
+  EXPECT_NEAR(found.log_seconds[1], expected.log_seconds[1], 0.05);
+}
+
+TEST(Predictor, APlanThatWasTimedSeldomIsNotFree) {
+  const ops::Op& op = op_named("matmul");
+  fulcrum_backend table{};
+  table.name = "cpulib";
+  table.kind = "cpu";
+  const backends::Backend backend(&table);
+  fulcrum_kernel reads{};
+  reads.op = "matmul";
+  reads.variant = "onednn_winograd_t1";
+  reads.plan = [](const fulcrum_kernel*, const fulcrum_args*, void**) { return fulcrum_status{}; };
+  reads.plan_reads = 1;
+  const std::vector<Candidate> candidates{{backends::Kernel(&backend, &reads), Place::host, 1}};
+  const FeatureMap map(op);
+  OpPoints points = points_of(op, candidates, 24);
+  for (std::size_t i = 0; i < 3; ++i) points.points[i].samples[0].plan_seconds = 400e-6 + 100e-6 * i;
+  const Predictor predictor(map, candidates, points, Caches{});
+  const Features f = map.of(args_of(op, "M=64,N=64,K=64"));
+  Estimates kept, made;
+  predictor.predict(f, 1, 0, kept);
+  predictor.predict(f, 1, 1, made);
+  EXPECT_NEAR(std::exp(made.log_seconds[0]) - std::exp(kept.log_seconds[0]), 500e-6, 50e-6);
 }
 
 TEST(Pick, TakesTheCheapestAndBreaksTiesForFewerThreads) {
@@ -337,6 +366,25 @@ TEST(Pick, TakesTheCheapestAndBreaksTiesForFewerThreads) {
   EXPECT_EQ(pick(costs, 0b111, 0b001, order).best, 2) << "of an assumed machine they are";
   EXPECT_EQ(pick(costs, 0b010, 0b001, order).runner_up, -1);
   EXPECT_EQ(pick(costs, 0, 0b001, order).best, -1);
+  costs = {};
+  costs.sigma.fill(0.05F);
+  costs.log_seconds[0] = 1.005F;
+  costs.log_seconds[1] = 1.00F;
+  EXPECT_EQ(pick(costs, 0b11, 0, std::vector<int>{0, 0}).best, 1) << "nothing else tells them apart";
+  EXPECT_EQ(pick(costs, 0b11, 0, std::vector<int>{0, 1}).best, 0);
+}
+
+TEST(Pick, CandidatesOfOnePlaceAndWidthShareAPlaceInTheOrder) {
+  const ops::Op& op = op_named("matmul");
+  const std::vector<Candidate> found = candidates_of(op, nullptr);
+  const std::vector<int> order = order_of(found);
+  for (std::size_t a = 0; a < found.size(); ++a) {
+    for (std::size_t b = 0; b < found.size(); ++b) {
+      EXPECT_EQ(order[a] == order[b], found[a].threads == found[b].threads)
+          << found[a].kernel.name() << " " << found[b].kernel.name();
+      EXPECT_EQ(order[a] < order[b], found[a].threads < found[b].threads);
+    }
+  }
 }
 
 TEST(Shapes, AreDrawnAsTheOpAllowsThemAndNearTheWantedWork) {

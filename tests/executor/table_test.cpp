@@ -397,6 +397,8 @@ TEST(Table, DataThatComesHomeCostsACopyWithItsWaitAndOneMoreForEachOther) {
   traffic.home_bytes = 300000;
   traffic.home_copies = 3;
   EXPECT_DOUBLE_EQ(costs.home_seconds(traffic), 15e-6 + 2 * 4e-6);
+  costs.pinned_more.knots = {{100000, 5e-6}};
+  EXPECT_DOUBLE_EQ(costs.home_seconds(traffic), 15e-6 + 2 * 5e-6) << "further ones are looked at too";
   traffic.home_bytes = 0;
   EXPECT_EQ(costs.home_seconds(traffic), 0);
 }

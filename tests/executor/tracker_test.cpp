@@ -374,6 +374,38 @@ TEST(Tracker, WhatACellLearnsOnBehalfOfAnotherIsToldWithItsNextSample) {
   EXPECT_FALSE(tracker.record(kHost, 1e-5, 1.08e-5)) << "told once";
 }
 
+TEST(TrackedCell, SeveralSamplesAtOnceLeaveItAsOneAfterTheOtherDo) {
+  const auto sample_of = [](int i) {
+    return TrackedCell::Sample{0.1F + 0.02F * static_cast<float>(i % 7 - 3), 1e-5F + 1e-7F * i};
+  };
+  TrackedCell one, several;
+  std::vector<TrackedCell::Sample> group;
+  int next = 0;
+  for (const int size : {1, 3, 8, 5, 7, 4, 8, 6, 8, 8, 8}) {  // the first calls among them
+    group.clear();
+    for (int i = 0; i < size; ++i, ++next) {
+      group.push_back(sample_of(next));
+      one.learn(group.back().ln, group.back().seconds, 0);
+    }
+    several.learn(group, 0);
+    EXPECT_EQ(several.count(), one.count());
+    EXPECT_EQ(several.last_seconds(), one.last_seconds());
+  }
+  EXPECT_NEAR(several.value(), one.value(), 0.01);
+  EXPECT_NEAR(several.value(), 0.1, 0.02);
+  EXPECT_NEAR(several.doubt(), one.doubt(), 0.1 * one.doubt());
+  EXPECT_LT(several.doubt(), 0.05) << "their scatter was seen";
+  // One that has moved raises the same alarm, in the middle of a group or at its end.
+  group.assign(8, {0.1F, 1e-5F});
+  for (std::size_t i = 4; i < 8; ++i) group[i].ln = 1;
+  bool alarm = false;
+  for (const auto& sample : group) alarm |= one.learn(sample.ln, sample.seconds, 0).alarm;
+  EXPECT_TRUE(alarm);
+  EXPECT_TRUE(several.learn(group, 0).alarm);
+  EXPECT_NEAR(several.value(), one.value(), 0.05);
+  EXPECT_NEAR(several.value(), 1, 0.05);
+}
+
 TEST(Tracker, SixteenThreadsThatSeeWhatIsExpectedSeldomWriteWhatTheyShare) {
   Tracker tracker;
   repeat(tracker, kHost, 50, 1e-5, 1e-5);

@@ -4,6 +4,7 @@
 // Indexes: what hnswlib built comes out whole, is the same after a trip through a file, and says what its recall is.
 #include "ops/support/hnsw_index.h"
 
+#include <fulcrum/core/stop.h>
 #include <fulcrum/ops/hnsw_walk.h>
 #include <gtest/gtest.h>
 
@@ -128,6 +129,20 @@ TEST_F(HnswIndexTest, LargeIndexesOfTheSuiteAreKeptOnDiskAndMadeAgainWhenDamaged
   EXPECT_EQ((*again)->hash, (*first)->hash);
   EXPECT_FALSE((*again)->recall.empty());
   std::filesystem::remove(file);
+}
+
+TEST_F(HnswIndexTest, AProgramThatIsAskedToStopBuildsNoFurther) {
+  const Index index = index_over(500, 8);
+  ask_to_stop();
+  const auto built = make_hnsw_index(vectors(500, 8), 8, HnswMetric::l2sq);
+  const auto told = with_recall(index);
+  forget_stop();
+  ASSERT_FALSE(built.ok());
+  EXPECT_EQ(built.error().code, Code::interrupted);
+  ASSERT_FALSE(told.ok());
+  EXPECT_EQ(told.error().code, Code::interrupted);
+  EXPECT_TRUE(make_hnsw_index(vectors(500, 8), 8, HnswMetric::l2sq).ok());
+  EXPECT_TRUE(with_recall(index).ok());
 }
 
 TEST_F(HnswIndexTest, RecallGrowsWithEfAndDecidesWhatARecallTargetTakes) {

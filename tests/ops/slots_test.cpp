@@ -97,6 +97,22 @@ TEST(OpRegistry, AnUnknownOpListsTheKnownOnesAndGuesses) {
   EXPECT_NE(op.error().hint.find("matmul"), std::string::npos) << op.error().hint;
 }
 
+TEST(OpRegistry, WhatAnOpCannotDoWithoutTellsItsSizeBeforeItIsMade) {
+  for (const Op* op : all()) {
+    EXPECT_EQ(op->needs_prepared, op->prepared_bytes != nullptr) << op->name;
+    if (!op->needs_prepared) continue;
+    double before = 0;
+    for (const std::string_view size : {op->default_sizes.front(), op->default_sizes.back()}) {
+      const auto shape = parse_shape(size);
+      ASSERT_TRUE(shape.ok());
+      const auto args = resolve(*op, *complete(*op, *shape));
+      ASSERT_TRUE(args.ok()) << op->name;
+      EXPECT_GT(op->prepared_bytes(*args), before) << op->name << " " << size;
+      before = op->prepared_bytes(*args);
+    }
+  }
+}
+
 TEST(OpRegistry, AnAddedOpIsFoundAndItsNameIsTakenFromThenOn) {
   const Op* const first = all().front();
   Op mine = op_of("relu");

@@ -76,6 +76,8 @@ class Tracer {
   fulcrum_status take(fulcrum_activity* into, std::int64_t capacity, std::int64_t* count);
   void stop();
   void watch_migrations();
+  bool is_running() const { return running_; }
+  void add_touch(std::uint64_t begin_ns, std::uint64_t end_ns);
   TracingState state() {
     const std::scoped_lock lock(mutex_);
     TracingState state = state_;
@@ -113,6 +115,7 @@ class Tracer {
   std::uint64_t window_begin_ns_ = 0;  // host's clock: what ended before it is ours or was handed out
   std::mutex mutex_;                   // of what follows: buffers may complete on CUPTI's thread
   std::vector<Seen> seen_;
+  std::vector<fulcrum_activity> touched_;  // by the host, on its clock
   std::vector<fulcrum_activity> ready_;
   std::uint64_t clock_error_ns_ = 0;
   TracingState state_;
@@ -178,6 +181,12 @@ void Tracer::watch_migrations() {
   if (cupti_.configure_unified(configs.data(), static_cast<std::uint32_t>(configs.size())) != CUPTI_SUCCESS)
     return;
   migrations_ = cupti_.enable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER) == CUPTI_SUCCESS;
+}
+
+void Tracer::add_touch(std::uint64_t begin_ns, std::uint64_t end_ns) {
+  const std::scoped_lock lock(mutex_);
+  touched_.push_back({FULCRUM_ACTIVITY_MIGRATE, 0, static_cast<double>(begin_ns) * 1e-9,
+                      static_cast<double>(end_ns) * 1e-9});
 }
 
 /// The runtime's calls as a whole: a choice of some of them records nothing once there is a context. The driver's are
@@ -261,6 +270,7 @@ fulcrum_status Tracer::start() {
   if (!own_clock_) first_ = instant();
   const std::scoped_lock lock(mutex_);
   seen_.clear();
+  touched_.clear();
   ready_.clear();
   window_begin_ns_ = monotonic_ns();
   running_ = true;
@@ -303,6 +313,8 @@ fulcrum_status Tracer::collect() {
       continue;
     ready_.push_back(activity);
   }
+  ready_.insert(ready_.end(), touched_.begin(), touched_.end());
+  touched_.clear();
   std::stable_sort(ready_.begin(), ready_.end(), [](const fulcrum_activity& a, const fulcrum_activity& b) {
     return a.begin_seconds < b.begin_seconds;
   });
@@ -330,6 +342,7 @@ void Tracer::stop() {
   running_ = false;
   const std::scoped_lock lock(mutex_);
   seen_.clear();
+  touched_.clear();
   ready_.clear();
 }
 
@@ -343,6 +356,11 @@ void stop() { Tracer::instance().stop(); }
 
 TracingState tracing_state() { return Tracer::instance().state(); }
 void watch_migrations() { Tracer::instance().watch_migrations(); }
+
+HostTouch::HostTouch() : begin_ns_(Tracer::instance().is_running() ? monotonic_ns() : 0) {}
+HostTouch::~HostTouch() {
+  if (begin_ns_ != 0) Tracer::instance().add_touch(begin_ns_, monotonic_ns());
+}
 
 void add_activities(fulcrum_backend& table) {
   table.activity_start = start;

@@ -5,6 +5,8 @@
 // costs beside the traced calls, and who needs the pages of unified memory traced.
 #pragma once
 
+#include <cstdint>
+
 namespace fulcrum::backends::cuda {
 
 /// All in seconds, of the tracing that was started last.
@@ -19,5 +21,18 @@ TracingState tracing_state();
 
 /// While tracing: also the migrations of managed memory, from now on. Asked for by those who use such memory.
 void watch_migrations();
+
+/// A scope in which the host writes or reads managed memory: a migration, while tracing. The library's records cover the
+/// way of the bytes, not the host's faults that ask for it, which take longer.
+class HostTouch {
+ public:
+  HostTouch();
+  HostTouch(const HostTouch&) = delete;
+  HostTouch& operator=(const HostTouch&) = delete;
+  ~HostTouch();
+
+ private:
+  std::uint64_t begin_ns_ = 0;  // 0: nobody traces
+};
 
 }  // namespace fulcrum::backends::cuda

@@ -23,49 +23,12 @@ constexpr std::size_t kFirstVersion = 90600;  // the first that masks from the b
 constexpr int64_t kMostD = 256, kUnitD = 8;
 // Engines are compiled for their graph, in a quarter of a second and more each: only long calls are worth a trial.
 constexpr double kLongAttentionFlops = 2e10;
-constexpr int kTrialEngines = 5;
+constexpr int kTrialEngines = 12;
 
 double flops_of(const DnnAttentionSizes& s) {
   return 4.0 * static_cast<double>(s.batches * s.heads * s.d) * static_cast<double>(s.queries) *
          static_cast<double>(s.keys);
 }
-
-/// A second stream that leaves the call's and comes back to it, in recordings too. What it does gives way to the call's
-/// own work: in a long call keys are looked at where the library's kernel leaves multiprocessors idle, at its end.
-class Branch {
- public:
-  Branch() = default;
-  Branch(const Branch&) = delete;
-  Branch& operator=(const Branch&) = delete;
-  ~Branch() {
-    if (leaves_) cudaEventDestroy(leaves_);
-    if (returns_) cudaEventDestroy(returns_);
-    if (stream_) cudaStreamDestroy(stream_);
-  }
-  fulcrum_status make() {
-    int least = 0, most = 0;
-    FULCRUM_CUDA(cudaDeviceGetStreamPriorityRange(&least, &most));
-    FULCRUM_CUDA(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, least));
-    FULCRUM_CUDA(cudaEventCreateWithFlags(&leaves_, cudaEventDisableTiming));
-    FULCRUM_CUDA(cudaEventCreateWithFlags(&returns_, cudaEventDisableTiming));
-    return done();
-  }
-  fulcrum_status leave(cudaStream_t from) {
-    FULCRUM_CUDA(cudaEventRecord(leaves_, from));
-    FULCRUM_CUDA(cudaStreamWaitEvent(stream_, leaves_, 0));
-    return done();
-  }
-  fulcrum_status come_back(cudaStream_t to) {
-    FULCRUM_CUDA(cudaEventRecord(returns_, stream_));
-    FULCRUM_CUDA(cudaStreamWaitEvent(to, returns_, 0));
-    return done();
-  }
-  cudaStream_t stream() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-  cudaEvent_t leaves_ = nullptr, returns_ = nullptr;
-};
 
 class Plan {
  public:
@@ -80,14 +43,14 @@ class Plan {
 
   std::unique_ptr<DnnPlan> library_;
   Scratch statistics_, first_bad_;
-  Branch branch_;
-  bool branches_ = false, is_bf16_ = false;
+  bool is_bf16_ = false;
 };
 
 AttentionGuard Plan::guard_of(const fulcrum_args& a) const {
   const DnnAttentionSizes s(a);
   auto* lse = a.out<float>(kLse);
-  return AttentionGuard{.k = a.in<uint16_t>(kK),
+  return AttentionGuard{.q = a.in<uint16_t>(kQ),
+                        .k = a.in<uint16_t>(kK),
                         .v = a.in<uint16_t>(kV),
                         .o = a.out<uint16_t>(kO),
                         .statistics = lse ? lse : statistics_.as<float>(),
@@ -106,8 +69,6 @@ AttentionGuard Plan::guard_of(const fulcrum_args& a) const {
 fulcrum_status Plan::take(const fulcrum_args& a, bool is_bf16, std::shared_ptr<DnnEngine> engine) {
   const DnnAttentionSizes s(a);
   is_bf16_ = is_bf16;
-  branches_ = flops_of(s) >= kLongAttentionFlops;
-  if (branches_) FULCRUM_STATUS(branch_.make());
   const auto rows = static_cast<std::size_t>(s.batches * s.heads * s.queries);
   if (!a.ptr[kLse]) FULCRUM_STATUS(statistics_.take(rows * sizeof(float)));
   FULCRUM_STATUS(DnnPlan::make(std::move(engine), operands(a), &library_));
@@ -116,15 +77,12 @@ fulcrum_status Plan::take(const fulcrum_args& a, bool is_bf16, std::shared_ptr<D
 
 fulcrum_status Plan::run(const fulcrum_args& a, cudaStream_t stream) {
   const AttentionGuard guard = guard_of(a);
-  if (!branches_) {
-    FULCRUM_STATUS(enqueue_guard_scan(guard, stream));
+  if (guard.has_check()) {
     FULCRUM_STATUS(library_->run(operands(a), stream, 1));
-    return enqueue_guard_patch(guard, stream);
+    return enqueue_guard_check(guard, stream);
   }
-  FULCRUM_STATUS(branch_.leave(stream));
+  FULCRUM_STATUS(enqueue_guard_scan(guard, stream));
   FULCRUM_STATUS(library_->run(operands(a), stream, 1));
-  FULCRUM_STATUS(enqueue_guard_scan(guard, branch_.stream()));
-  FULCRUM_STATUS(branch_.come_back(stream));
   return enqueue_guard_patch(guard, stream);
 }
 

@@ -9,9 +9,9 @@
 
 namespace fulcrum::backends::cuda {
 
-/// A call, as both passes see it.
+/// A call, as all passes see it.
 struct AttentionGuard {
-  const uint16_t *k = nullptr, *v = nullptr;
+  const uint16_t *q = nullptr, *k = nullptr, *v = nullptr;
   uint16_t* o = nullptr;
   const float* statistics = nullptr;  // [batches, heads, queries], the library's lse
   float* lse = nullptr;               // the caller's, which may be the same, or null
@@ -22,11 +22,25 @@ struct AttentionGuard {
 
   static constexpr int kPartKeys = 64;
   static constexpr int kNoKey = 0x7fffffff;
+  static constexpr int kWindow = 64, kMostD = 256;
+  /// Whether enqueue_guard_check() can do it.
+  bool has_check() const;
   constexpr int64_t parts_a_head() const { return (keys + kPartKeys - 1) / kPartKeys; }
   constexpr int64_t parts() const { return batches * heads * parts_a_head(); }
 };
 
-/// Looks for NaN and Inf among keys and values. Needs nothing of the attention.
+/// Behind the attention, and all there is to do: makes the rows NaN that see a NaN or an Inf. It reads the statistics and
+/// the ends of each head, and keys and values only where these leave a doubt. What shows there:
+///   - A NaN or an Inf in a query, and a NaN in a key, in the statistics of the rows that see it.
+///   - One in a value in the last row of results, which sees all keys: what weighs nothing gives 0 * Inf, which is NaN.
+///   - An Inf in a key in the statistics of a row whose score it makes +Inf or NaN. Rows whose query has the other sign
+///     in that column score -Inf, and nothing shows. Among the last kWindow queries of a head both signs occur in every
+///     column, or a zero: then one of them shows it, as all of them see the key. Where that is not so, and for the last
+///     keys under a mask, which not all of these queries see, the keys themselves are read.
+fulcrum_status enqueue_guard_check(const AttentionGuard& guard, cudaStream_t stream);
+
+/// The same in two passes, for other addresses and for few queries. The first looks for NaN and Inf among keys and
+/// values. Needs nothing of the attention.
 fulcrum_status enqueue_guard_scan(const AttentionGuard& guard, cudaStream_t stream);
 
 /// Behind a look at the keys and behind the attention: makes the rows NaN that see one. An Inf in a query shows in its

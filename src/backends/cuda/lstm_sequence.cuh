@@ -3,8 +3,8 @@
 //
 // All steps of lstm_sequence in one launch. A cluster takes a few batch rows, a warp of it one hidden unit, whose
 // weights stay in the registers of its lanes (four gates, eight chains: lstm.cuh). At the end of a step a CTA sends the
-// new hidden states of its units to all CTAs of the cluster, as one block each, and tells a barrier there; while the
-// others' blocks are on their way a warp adds up the inputs of the next step. Clusters need nothing of each other.
+// new hidden states of its units to all CTAs of the cluster, as one block each, and comes to the cluster's barrier; while
+// the others' blocks are on their way a warp adds up the inputs of the next step. Clusters need nothing of each other.
 #pragma once
 
 #include "backends/cuda/bulk.cuh"
@@ -77,15 +77,6 @@ __device__ __forceinline__ void await_copies() { asm volatile("cp.async.wait_all
 
 #if __CUDA_ARCH__ >= 900
 
-/// By one thread: barriers that `count` CTAs complete.
-__device__ __forceinline__ void init_meeting(uint64_t* barriers, int count) {
-  for (int i = 0; i < 2; ++i)
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(streaming::shared_address(barriers + i)),
-                 "r"(count)
-                 : "memory");
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-
 /// The address that a place of this CTA's shared memory has in CTA `rank` of the cluster.
 __device__ __forceinline__ unsigned address_in(int rank, const void* here) {
   unsigned there;
@@ -101,51 +92,21 @@ __device__ __forceinline__ void send(unsigned there, float4 value) {
                : "memory");
 }
 
-/// What this warp sent before its last __syncwarp() is seen by those that wait.
-__device__ __forceinline__ void tell(unsigned barrier_there) {
-  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier_there)
-               : "memory");
-}
-
-/// Ends in an error of the device where a CTA never comes.
-__device__ __forceinline__ void await_blocks(uint64_t* barrier, unsigned parity) {
-  constexpr long long kCycles = 1LL << 34;
-  const unsigned address = streaming::shared_address(barrier);
-  const long long begin = clock64();
-  for (unsigned complete = 0; complete == 0;) {
-    asm volatile(
-        "{\n"
-        ".reg .pred p;\n"
-        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
-        "selp.u32 %0, 1, 0, p;\n"
-        "}\n"
-        : "=r"(complete)
-        : "r"(address), "r"(parity)
-        : "memory");
-    if (complete == 0 && clock64() - begin > kCycles) __trap();
-  }
-}
-
 #else  // never launched
 
-__device__ __forceinline__ void init_meeting(uint64_t*, int) {}
 __device__ __forceinline__ unsigned address_in(int, const void*) { return 0; }
 __device__ __forceinline__ void send(unsigned, float4) {}
-__device__ __forceinline__ void tell(unsigned) {}
-__device__ __forceinline__ void await_blocks(uint64_t*, unsigned) {}
 
 #endif
 
-/// `cluster` CTAs. Step t's hidden states go into state[(t + 1) % 2] and complete meeting[t % 2]. That two of each are
-/// enough: a CTA sends those of step t when all its warps have read the state before them, so who has got them may
-/// write over it; and it has then seen all blocks of step t - 1, so a block of step t + 1 finds that meeting over.
+/// `cluster` CTAs. Step t's hidden states go into state[(t + 1) % 2]. That two are enough: a CTA comes to the barrier of
+/// step t when all its warps have read the state before those of step t, so who is through it may write over that.
 template <int kRows, int kInputRounds, int kHiddenRounds>
 __global__ void __launch_bounds__(ClusterShape<kRows, kInputRounds, kHiddenRounds>::kThreads, 1)
     lstm_sequence_cluster(Sequence s, int cluster) {
   using S = ClusterShape<kRows, kInputRounds, kHiddenRounds>;
   __shared__ __align__(16) float inputs[2][kRows][S::kInputWidth];
   __shared__ __align__(16) float state[2][S::kState];
-  __shared__ uint64_t meeting[2];
   const Cell& cell = s.cell;
   const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   const int chain = lane % kChains, gate = lane / kChains;
@@ -154,7 +115,6 @@ __global__ void __launch_bounds__(ClusterShape<kRows, kInputRounds, kHiddenRound
   const int unit = rank * S::kUnits + warp;
   const bool has_unit = unit < cell.hidden;
   const int64_t weight_row = gate * cell.hidden + (has_unit ? unit : 0);
-  if (threadIdx.x == 0) init_meeting(meeting, cluster);
   streaming::follow();
 
   float4 input_weight[kInputRounds], hidden_weight[kHiddenRounds];
@@ -192,7 +152,6 @@ __global__ void __launch_bounds__(ClusterShape<kRows, kInputRounds, kHiddenRound
   const int to = static_cast<int>(threadIdx.x) / S::kBlockQuads;
   const int sent = rank * S::kBlockStride + 4 * (static_cast<int>(threadIdx.x) % S::kBlockQuads);
   const bool sends = to < cluster && to != rank;  // its own block is in place
-  const bool tells = to < cluster && threadIdx.x % S::kBlockQuads == 0;
 
   float sum[kRows] = {};
   add_operand<kRows, kInputRounds, 32, S::kInputWidth>(&inputs[0][0][4 * chain], input_weight, sum);
@@ -210,8 +169,7 @@ __global__ void __launch_bounds__(ClusterShape<kRows, kInputRounds, kHiddenRound
     if (t + 1 < steps) {
       if (sends)
         send(address_in(to, &state[after][sent]), *reinterpret_cast<const float4*>(&state[after][sent]));
-      __syncwarp();
-      if (tells) tell(address_in(to, &meeting[t % 2]));
+      streaming::cluster_arrive();
     }
     if (keeps && row < cell.batch) *y = next.h;
     y += cell.batch * cell.hidden;
@@ -220,7 +178,7 @@ __global__ void __launch_bounds__(ClusterShape<kRows, kInputRounds, kHiddenRound
 #pragma unroll
     for (int r = 0; r < kRows; ++r) sum[r] = 0;
     add_operand<kRows, kInputRounds, 32, S::kInputWidth>(&inputs[after][0][4 * chain], input_weight, sum);
-    await_blocks(&meeting[t % 2], static_cast<unsigned>(t / 2 % 2));
+    streaming::cluster_wait();
   }
   if (keeps && row < cell.batch) cell.next_c[row * cell.hidden + unit] = c;
 }

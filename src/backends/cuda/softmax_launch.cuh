@@ -12,10 +12,11 @@
 #include <type_traits>
 
 #include "backends/cuda/softmax_grid.cuh"
+#include "backends/cuda/softmax_ring.cuh"
 
 namespace fulcrum::backends::cuda::rows {
 
-enum class Way { warp, cta, cluster, grid };
+enum class Way { warp, ring, cta, cluster, grid };
 
 /// What each way can do; and below which sizes it is the default.
 struct Limits {
@@ -28,6 +29,9 @@ struct Limits {
   std::int64_t lone_cluster_n = 131072;  // and this in all SMs
   std::int64_t log_warp_n = 512;         // log_softmax of many rows: longer ones were faster in a CTA each
   std::int64_t many_rows = 64;           // enough to occupy the device with one CTA or cluster each
+  // Rows of kRingRow elements for every warp of a ring. On an H200 2 took longer in calls one at a time (14.9 us, a warp a
+  // row 13.7), 62 in all calls (135 us on the device, 129); 4 and 8 took 8.6 and 16.8 us (9.6 and 17.1).
+  std::int64_t least_ring_rows = 3, most_ring_rows = 8;
 };
 inline constexpr Limits kLimits;
 
@@ -85,6 +89,10 @@ inline std::int64_t cluster_most_n() {
 template <bool kLog>
 Way choose(std::int64_t rows, std::int64_t n) {
   const bool many = rows >= kLimits.many_rows;
+  if (n == kRingRow && streaming::can_follow(nullptr) &&
+      rows >= kLimits.least_ring_rows * kRingWarps * device().sms &&
+      rows <= kLimits.most_ring_rows * kRingWarps * device().sms)
+    return Way::ring;
   const std::int64_t many_warp_n = kLog ? kLimits.log_warp_n : kLimits.warp_n;
   if (n <= (many ? many_warp_n : kLimits.lone_warp_n)) return Way::warp;
   const std::int64_t cluster_n = cluster_most_n();
@@ -96,6 +104,7 @@ template <Way kWay>
 int supports(const fulcrum_args* a) {
   const std::int64_t rows = a->dim[0], n = a->dim[1];
   if (kWay == Way::warp) return n <= kLimits.warp_n;
+  if (kWay == Way::ring) return n <= kRingRow && streaming::can_follow(a);
   if (kWay == Way::cta) return n <= kLimits.cta_n && rows <= INT32_MAX;
   if (kWay == Way::cluster) return n <= cluster_most_n() && rows <= INT32_MAX / (2 * kPortableCluster);
   return rows <= kLimits.grid_rows && available() && device().cooperative;
@@ -184,6 +193,18 @@ struct Kernels {
                          : softmax_grid_held<kLog, kAligned, 4>;
   }
 
+  static cudaError_t launch_ring(const Plan& plan, const Matrix& m, cudaStream_t stream) {
+    if constexpr (!kAligned) {
+      return launch_warp(plan, m, stream);
+    } else {
+      if (m.n % 4 != 0) return launch_warp(plan, m, stream);  // a lone row
+      Launch launch{.ctas = std::min<std::int64_t>(device().sms, divide_up(m.rows, kRingWarps)),
+                    .threads = kRingWarps * kWarp,
+                    .shared_bytes = kRingBytes};
+      if (plan.programmatic) launch.add(programmatic());
+      return launch(m.n == kRingRow ? softmax_ring<kLog, true> : softmax_ring<kLog, false>, stream, m);
+    }
+  }
   static cudaError_t launch_cta(const Plan& plan, const Matrix& m, cudaStream_t stream) {
     Launch launch{.ctas = m.rows, .threads = plan.threads};
     if (plan.programmatic) launch.add(programmatic());
@@ -209,6 +230,7 @@ struct Kernels {
   }
   static cudaError_t run(const Plan& plan, const Matrix& m, cudaStream_t stream) {
     if (plan.way == Way::warp) return launch_warp(plan, m, stream);
+    if (plan.way == Way::ring) return launch_ring(plan, m, stream);
     if (plan.way == Way::cta) return launch_cta(plan, m, stream);
     if (plan.way == Way::cluster) return launch_cluster(plan, m, stream);
     return launch_grid(plan, m, stream);
@@ -283,8 +305,15 @@ fulcrum_status plan_grid(Plan& plan, std::int64_t n) {
 }
 
 template <bool kLog>
+fulcrum_status plan_ring() {
+  FULCRUM_STATUS(streaming::allow_shared<kRingBytes>(softmax_ring<kLog, true>));
+  return streaming::allow_shared<kRingBytes>(softmax_ring<kLog, false>);
+}
+
+template <bool kLog>
 fulcrum_status fill_plan(Plan& plan, std::int64_t rows, std::int64_t n) {
   if (plan.way == Way::cta) plan_cta(plan, rows, n);
+  if (plan.way == Way::ring) return plan_ring<kLog>();
   if (plan.way == Way::cluster) return plan_cluster<kLog>(plan, n);
   if (plan.way == Way::grid) return plan_grid<kLog>(plan, n);
   return done();
@@ -348,6 +377,7 @@ std::span<const fulcrum_kernel> all() {
   static const fulcrum_kernel kernels[] = {
       variant<kLog, Choice{}>("default", nullptr),
       variant<kLog, Choice{true, Way::warp}>("warp", supports<Way::warp>),
+      variant<kLog, Choice{true, Way::ring}>("ring", supports<Way::ring>),
       variant<kLog, Choice{true, Way::cta}>("cta", supports<Way::cta>),
       variant<kLog, Choice{true, Way::cluster}>("cluster", supports<Way::cluster>),
       variant<kLog, Choice{true, Way::grid}>("grid", supports<Way::grid>),

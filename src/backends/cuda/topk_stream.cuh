@@ -20,16 +20,29 @@ struct Stream {
   int capacity;
 };
 
-/// Where a warp's rows begin, and how far its tiles lie apart. Rows are below 2^31, so a tile behind the last still fits.
+/// A warp's tiles of rows: one in every round, in which the warps of a CTA have neighbours. Of the last round, which is
+/// not whole, each CTA has as many as any other, or one more. Rows are below 2^31, so a tile behind the last still fits.
 template <int kRows>
 struct Walk {
   unsigned tile, step, tiles;
 
-  __device__ Walk(const Stream& s, std::int64_t chunk, int warp, int warps)
-      : tile(static_cast<unsigned>(chunk) * warps + warp),
+  __device__ Walk(const Stream& s, unsigned chunk, unsigned warp, unsigned warps)
+      : tile(chunk * warps + warp),
         step(static_cast<unsigned>(s.chunks) * warps),
-        tiles(static_cast<unsigned>((s.search.row_count + kRows - 1) / kRows)) {}
+        tiles(static_cast<unsigned>((s.search.row_count + kRows - 1) / kRows)) {
+    if (tiles < step) tile = warp * static_cast<unsigned>(s.chunks) + chunk;
+  }
   __device__ bool more() const { return tile < tiles; }
+  __device__ void advance(const Stream& s, unsigned chunk, unsigned warp) {
+    const unsigned whole = tiles - tiles % step;  // tiles of whole rounds
+    const bool was_last = tile >= whole;
+    tile += step;
+    if (was_last) {
+      tile = tiles;
+    } else if (tile >= whole) {
+      tile = whole + warp * static_cast<unsigned>(s.chunks) + chunk;
+    }
+  }
   __device__ std::int64_t wanted() const { return std::int64_t{tile} * kRows; }
 };
 
@@ -169,7 +182,7 @@ __global__ void __launch_bounds__(kThreads, kQueries == 1 && kRows > 1 ? 3 : 2) 
     q_square = cosine::square_of_query<kAligned, kQueries>(q, s.search.d, lane);
   WarpLists<kQueries> lists{shared + warp * kQueries * 32};
   lists.clear(lane);
-  for (; walk.more(); walk.tile += walk.step) {
+  for (; walk.more(); walk.advance(s, chunk, warp)) {
     const std::int64_t wanted = walk.wanted(), row = min(wanted, s.search.row_count - kRows);
     Tile tile{q, s.search.rows + row * s.search.d, s.search.d, lane};
     tile.multiply();

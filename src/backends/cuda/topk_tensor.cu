@@ -107,8 +107,10 @@ fulcrum_status launch_finish(const TensorSearch& s, int queries_of_tile, bool pr
 
 }  // namespace
 
+// Vectors of one number have cosines of 1 and -1 and nothing in between: half of the rows are equally good, and all of
+// them would be looked at again one by one (48 ns a row).
 bool tensor_takes(std::int64_t queries, std::int64_t rows, std::int64_t d, std::int64_t k) {
-  return queries > 0 && rows > 0 && d <= kTensorMostD && k <= kTensorMostK &&
+  return queries > 0 && rows > 0 && d > 1 && d <= kTensorMostD && k <= kTensorMostK &&
          device().shared_bytes_per_block >= kMostShared;
 }
 

@@ -55,12 +55,13 @@ class Pool {
   int workers() const { return started_.load(std::memory_order_relaxed); }
 
  private:
-  struct Job {
+  /// One thread's share of a job.
+  struct Share {
     Work work = nullptr;
     void* context = nullptr;
-    std::int64_t pieces = 0;
-    int parts = 1;
-    void run(int part) const;
+    std::int64_t begin = 0, end = 0;
+    int parts = 1;  // of the job
+    void run() const { work(context, begin, end); }
   };
   struct Worker;
 
@@ -73,7 +74,6 @@ class Pool {
   const CpuMask mask_;
   std::mutex busy_;  // held by the caller of a job; guards all below
   bool stopped_ = false;
-  Job job_;  // written while no worker is at work
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<int> started_ = 0;
   // The CPU that the thread of each part was last seen on; written only when it has changed, so that it stays in every

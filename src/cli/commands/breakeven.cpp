@@ -90,10 +90,17 @@ double seconds_of_call(const model::Model& model, const Want& want) {
   return (one.valid() ? one.seconds : 0) + checked / kCheckedPerSecond;
 }
 
+/// Of all that has to be made before a call: its operands, and what is prepared for it.
+double bytes_to_make(const ops::Op& op, const Shape& shape) {
+  const auto call = model::call_of(op.name, shape);
+  const auto args = ops::resolve(op, shape);
+  if (!call.ok() || !args.ok()) return 0;
+  return std::max(call->working_set(), op.prepared_bytes ? op.prepared_bytes(*args) : 0);
+}
+
 double seconds_to_prepare(const Want& want) {
-  const auto call = model::call_of(want.op->name, want.shape);
   const double rate = want.op->needs_prepared ? kPreparedPerSecond : kFilledPerSecond;
-  return call.ok() ? call->working_set() / rate : 0;
+  return bytes_to_make(*want.op, want.shape) / rate;
 }
 
 /// The seconds given to one op: half for the coarse curve, the rest for the boundaries.
@@ -136,13 +143,15 @@ std::vector<double> coarse_first(double from, double to) {
 }
 
 /// The largest size whose call the CPU finishes within so many seconds, by the model, on so many bytes.
-double reach(const model::Model& model, const model::Sizes& sizes, double seconds, double bytes) {
+double reach(const model::Model& model, const Asked& asked, double seconds, double bytes) {
+  const model::Sizes& sizes = asked.sizes;
   double last = sizes.from;
   for (double n = sizes.from; n <= sizes.to; n *= 2) {
-    const auto call = model::call_of(sizes.op, model::shape_at(sizes, n), sizes.precision);
+    const Shape shape = model::shape_at(sizes, n);
+    const auto call = model::call_of(sizes.op, shape, sizes.precision);
     if (!call.ok()) continue;
     const Prediction cpu = model.cpu(*call);
-    if ((cpu.valid() && cpu.seconds > seconds) || call->working_set() > bytes) break;
+    if ((cpu.valid() && cpu.seconds > seconds) || bytes_to_make(*asked.op, shape) > bytes) break;
     last = n;
   }
   return last;
@@ -200,8 +209,8 @@ Status seek(const Asked& asked, const model::GpuUse& use, Stock& stock, const Ta
 Status sweep(const Asked& asked, Stock& stock, const Target& target, const Budget& budget, double first,
              double last) {
   FULCRUM_TRY(const model::Model blind, model_of(stock, &target));
-  const double to = reach(blind, asked.sizes, budget.call_seconds(),
-                          asked.op->needs_prepared ? kPreparedBytes : kMeasuredBytes);
+  const double to =
+      reach(blind, asked, budget.call_seconds(), asked.op->needs_prepared ? kPreparedBytes : kMeasuredBytes);
   const auto measure = [&](const std::vector<double>& sizes, const model::Model& model) {
     std::vector<Want> wants;
     for (const double n : sizes) {
@@ -235,8 +244,8 @@ Status decide(Asked asked, const std::vector<Target>& targets, const Options& op
   for (const Target& target : targets) {
     if (!options.has("to")) {
       FULCRUM_TRY(const model::Model before, model_of(stock, &target));
-      asked.sizes.to = std::max(2 * asked.sizes.from, reach(before, asked.sizes, kLongestCall,
-                                                            std::numeric_limits<double>::infinity()));
+      asked.sizes.to = std::max(2 * asked.sizes.from,
+                                reach(before, asked, kLongestCall, std::numeric_limits<double>::infinity()));
     }
     ranges.push_back(asked.sizes);
     FULCRUM_CHECK(sweep(asked, stock, target, budget, first, first + each));

@@ -6,6 +6,7 @@
 #include "ops/support/hnsw_build.h"
 
 #include <fmt/format.h>
+#include <fulcrum/core/stop.h>
 
 #include <cstring>
 #include <exception>
@@ -55,6 +56,12 @@ class Space : public hnswlib::SpaceInterface<float> {
   HnswMetric metric_;
 };
 
+Error stopped(std::size_t done, std::size_t count) {
+  return Error{Code::interrupted,
+               fmt::format("interrupted when {} of the {} vectors of an index were in it", done, count),
+               "run it again: the index is built anew"};
+}
+
 Error failed(std::string_view what, const std::exception& exception) {
   const bool memory = dynamic_cast<const std::bad_alloc*>(&exception) != nullptr;
   return Error{memory ? Code::out_of_memory : Code::corrupt, fmt::format("{}: {}", what, exception.what()),
@@ -87,6 +94,7 @@ Result<HnswLibrary> HnswLibrary::build(std::span<const float> rows, std::int64_t
   state->index = std::make_unique<hnswlib::HierarchicalNSW<float>>(&state->space, count, kNeighbours,
                                                                    kCandidates, kRandomStart);
   for (std::size_t i = 0; i < count; ++i) {
+    if (asked_to_stop()) return stopped(i, count);
     state->index->addPoint(rows.data() + i * static_cast<std::size_t>(dimension), i);
   }
   return HnswLibrary(std::move(state));

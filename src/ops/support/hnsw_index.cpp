@@ -200,7 +200,8 @@ Result<std::shared_ptr<const HnswIndex>> load_hnsw_index(const std::filesystem::
 
 Result<std::shared_ptr<const HnswIndex>> with_recall(std::shared_ptr<const HnswIndex> index) {
   if (!index->recall.empty()) return index;
-  return index_with(*index, measure_recall(*index, {}));
+  FULCRUM_TRY(RecallTable table, measure_recall(*index, {}));
+  return index_with(*index, std::move(table));
 }
 
 QueryDistance::QueryDistance(const HnswIndex& index, const float* query)

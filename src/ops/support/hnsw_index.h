@@ -23,7 +23,7 @@ struct RecallTable {
 
 /// Recall of the 10 nearest for rising ef, until it is 1 or ef exceeds the index. Queries are rows of the index's
 /// dimension; none: points of the index, which are left out of their own results.
-RecallTable measure_recall(const HnswIndex& index, std::span<const float> queries);
+Result<RecallTable> measure_recall(const HnswIndex& index, std::span<const float> queries);
 
 /// Distances from one query to the vectors of an index, in fp32.
 class QueryDistance {

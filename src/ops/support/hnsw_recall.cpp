@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Recall tables: what a walk finds of the true neighbours, and what it costs, for rising ef.
+#include <fulcrum/core/stop.h>
 #include <fulcrum/ops/hnsw_walk.h>
 
 #include <algorithm>
@@ -44,9 +45,9 @@ std::vector<Query> make_queries(const HnswIndex& index, std::span<const float> r
   return queries;
 }
 
-/// The true neighbours of all queries.
+/// The true neighbours of all queries, unless the program is asked to stop.
 void find_neighbours(const HnswIndex& index, std::size_t wanted, std::vector<Query>& queries) {
-  for (std::int64_t first = 0; first < index.count; first += kRecallBlock) {
+  for (std::int64_t first = 0; first < index.count && !asked_to_stop(); first += kRecallBlock) {
     for (Query& query : queries) {
       for (std::int64_t id = first; id < std::min(first + kRecallBlock, index.count); ++id) {
         const HnswHit hit{query.distance(static_cast<std::int32_t>(id)), static_cast<std::int32_t>(id)};
@@ -88,7 +89,7 @@ HnswRecall measure_ef(const HnswIndex& index, std::int64_t ef, std::size_t wante
 
 }  // namespace
 
-RecallTable measure_recall(const HnswIndex& index, std::span<const float> rows) {
+Result<RecallTable> measure_recall(const HnswIndex& index, std::span<const float> rows) {
   RecallTable table;
   std::vector<Query> queries = make_queries(index, rows);
   const auto wanted = static_cast<std::size_t>(std::min(kNeighbours, index.count - (rows.empty() ? 1 : 0)));
@@ -97,6 +98,9 @@ RecallTable measure_recall(const HnswIndex& index, std::span<const float> rows) 
   find_neighbours(index, wanted, queries);
   table.exact_seconds = seconds_since(start) / static_cast<double>(queries.size());
   for (const std::int64_t ef : kEfs) {
+    if (asked_to_stop()) {
+      return Error{Code::interrupted, "interrupted before the recall of an index was known", "run it again"};
+    }
     table.lines.push_back(measure_ef(index, ef, wanted, queries));
     if (table.lines.back().recall == 1 || ef >= index.count) break;
   }

@@ -107,17 +107,19 @@ Result<Index> load(const Key& key, const std::filesystem::path& file, const std:
   return table.lines.empty() ? index : index_with(*index, std::move(table));
 }
 
-Index measured(const Key& key, const Index& index) {
+Result<Index> measured(const Key& key, const Index& index) {
   std::vector<float> queries(static_cast<std::size_t>(kTableQueries * key.dimension));
   draw_vectors(key.set, key.dimension, kFirstQuery, queries);
-  return index_with(*index, measure_recall(*index, queries));
+  FULCRUM_TRY(RecallTable table, measure_recall(*index, queries));
+  return index_with(*index, std::move(table));
 }
 
 Result<Index> make(const Key& key) {
   const auto folder = index_folder();
   if (!key.is_saved() || !folder.ok()) {
     FULCRUM_TRY(Index index, build(key, {}));
-    return key.recall ? measured(key, index) : index;
+    if (!key.recall) return index;
+    return measured(key, index);
   }
   const std::filesystem::path file = *folder / (key.name() + ".hnsw"),
                               beside = *folder / (key.name() + ".json");
@@ -127,7 +129,7 @@ Result<Index> make(const Key& key) {
   if (!loaded.ok()) return std::move(loaded).take_error();
   Index index = *loaded;
   if (key.recall && index->recall.empty()) {
-    index = measured(key, index);
+    FULCRUM_TRY(index, measured(key, index));
     changed = true;
   }
   if (changed) {

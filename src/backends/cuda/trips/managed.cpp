@@ -98,6 +98,7 @@ class ManagedTrip : public Trip {
   /// Every buffer that goes in, or that comes out.
   template <class Visit>
   void each(bool in, Visit&& visit) {
+    const HostTouch touch;
     for (std::size_t i = 0; i < cargo_.buffers.size(); ++i) {
       if (in ? cargo_.buffers[i].in : cargo_.buffers[i].out) visit(memory_[i], cargo_.buffers[i]);
     }
