@@ -4,8 +4,8 @@
 #
 # Everything that needs a GPU, in steps with a time limit each, writing results as it goes:
 #   bench/device/run.sh [PART...] --out DIR [--build DIR] [--seconds N] [--match TEXT]
-# Parts: conformance machine cases ledger peers sanitizer (default: all, in that order). A step that is done is not run
-# again, so that the same command goes on where it stopped; remove DIR/done/STEP to repeat one. DIR/steps.jsonl has a
+# Parts: conformance machine cases ledger peers beside sanitizer (default: all, in that order). A step that is done is not
+# run again, so that the same command goes on where it stopped; remove DIR/done/STEP to repeat one. DIR/steps.jsonl has a
 # line for each step that ran. After N seconds (500) no further step begins. Ends with 0 when every step passed, 1 when
 # one failed, 75 when steps are left.
 set -uo pipefail
@@ -27,7 +27,7 @@ while (($#)); do
   esac
 done
 [[ -n $out ]] || { sed -n '5,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
-((${#parts[@]})) || parts=(conformance machine cases ledger peers sanitizer)
+((${#parts[@]})) || parts=(conformance machine cases ledger peers beside sanitizer)
 mkdir -p "$out"/{done,log}
 out=$(readlink -f "$out")
 build=$(readlink -f "$build")
@@ -194,6 +194,20 @@ part_peers() {
     dendritic conv_channels image; do
     step "peers-$group" 120 python3 "$root/bench/peers/torch_peers.py" --group "$group" \
       --json "$out/peers/torch-$group.json"
+  done
+}
+
+# The same rows with both sides in one process, in turns.
+part_beside() {
+  local group
+  if ! python3 -c 'import torch' 2>/dev/null; then
+    note beside skipped - "python3 here has no torch"
+    return
+  fi
+  mkdir -p "$out/peers"
+  for group in stream reduce rows matmul linear cosine attention attention_large cosine_topk; do
+    step "beside-$group" 120 python3 "$root/bench/peers/torch_peers.py" --group "$group" \
+      --beside "$build/lib/fulcrum/libfulcrum_cuda.so" --json "$out/peers/beside-$group.json"
   done
 }
 

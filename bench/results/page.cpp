@@ -163,7 +163,8 @@ void add_folder(std::string& text, const Folder& folder, SourceHash source_hash)
   std::stable_sort(rows.begin(), rows.end(),
                    [](const Measurement* a, const Measurement* b) { return a->op < b->op; });
   for (const Measurement* row : rows) add_row(text, folder, *row, gpu, source_hash);
-  text += trip_table(folder) + overlap_table(folder) + suite_tables(folder) + ledger_table(folder);
+  text += turn_table(folder, source_hash) + trip_table(folder) + overlap_table(folder) +
+          suite_tables(folder) + ledger_table(folder);
   for (const Json& check : folder.ledger_checks) add_ledger_check(text, check);
 }
 

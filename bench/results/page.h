@@ -42,6 +42,7 @@ struct Folder {
   std::vector<Peer> peers;
   std::vector<Json> breakevens;     // documents fulcrum.breakeven/1
   std::vector<Json> ledger_checks;  // documents fulcrum.ledger_check/1
+  std::vector<Json> turns;          // documents fulcrum.beside/1
   std::vector<Json>
       suites;  // documents fulcrum.bench/1 of a suite; their rows, on inputs of their own, are not in `rows`
 };
@@ -67,6 +68,8 @@ std::string trip_table(const Folder& folder);
 /// Batches of independent calls beside the same calls one after the other, and rows of suites beside their budgets.
 std::string overlap_table(const Folder& folder);
 std::string suite_tables(const Folder& folder);
+/// Ours and theirs in one process; nothing where none were measured.
+std::string turn_table(const Folder& folder, SourceHash source_hash);
 /// "12 us [11 us, 13 us]".
 std::string shown(const Estimate& seconds);
 

@@ -138,6 +138,7 @@ Result<std::vector<Folder>> read_folders(const std::filesystem::path& results) {
       if (schema == "fulcrum.peers/1") FULCRUM_CHECK(add_peers(json, folder));
       if (schema == "fulcrum.breakeven/1") folder.breakevens.push_back(json);
       if (schema == "fulcrum.ledger_check/1") folder.ledger_checks.push_back(json);
+      if (schema == "fulcrum.beside/1") folder.turns.push_back(json);
     }
     folders.push_back(std::move(folder));
   }

@@ -4,13 +4,17 @@
 #
 # The judge itself, with programs and a `fulcrum` that are scripts of a few lines: no GPU and no clock.
 
+import contextlib
+import io
 import json
 import os
 import stat
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 import judge  # noqa: E402
@@ -142,8 +146,24 @@ class Overhead(unittest.TestCase):
     def test_totals_differ_by_the_worst_kernel_of_those_that_matter(self):
         full = {"a": (60, 0.6), "b": (36, 0.36), "c": (4, 0.04)}
         near = {"a": (63, 0.63), "b": (36, 0.36), "c": (1, 0.01)}
-        self.assertEqual(overhead.totals_differ(near, full), {"worst": 0.05, "kernel": "a", "counts": 0.0})
+        self.assertEqual(overhead.totals_differ(near, full),
+                         {"worst": 0.05, "kernel": "a", "counts": 0.0, "differences": [0.05, 0.0]})
         self.assertEqual(overhead.totals_differ({"a": (60, 0.6), "c": (4, 0.04)}, full)["worst"], -1)
+
+    def test_what_totals_are_held_against_is_the_mean_of_full_runs_and_each_of_those_against_the_others(self):
+        seconds = {"full.0": 1.0, "full.1": 1.04, "traced.0": 1.02, "traced.1": 0.51}
+
+        class Told(overhead.Bench):
+            def traced_file(self, name):
+                return name.split(".", 1)[1]
+
+        told = Told(types.SimpleNamespace(total_fulls=2, total_modes="traced", programs="", launches=0))
+        with unittest.mock.patch.multiple(overhead, kernel_totals=lambda path: {"a": (100, seconds[path])},
+                                          records_in=lambda *_: 3, kernels_in=lambda _: 50), \
+                contextlib.redirect_stdout(io.StringIO()):
+            rows = told.totals("loop", lambda mode, at: {"us": 1.0}, 2)
+        self.assertEqual([(row["mode"], row["worst"]) for row in rows],
+                         [("traced", 0.0), ("traced", -0.5), ("full", -0.0385), ("full", 0.04)])
 
     def test_the_interval_of_a_median_is_that_of_the_sign_test(self):
         self.assertEqual(overhead.sign_interval([3, 1, 2, 9, 5, 6, 7, 8, 4])[:2], (2, 8))

@@ -178,23 +178,39 @@ class Bench:
         return max((os.path.join(folder, each) for each in os.listdir(folder)), key=os.path.getsize)
 
     def totals(self, name, run, rounds):
-        """Per-kernel totals of windowed traces against a full one of the same program."""
-        run("full", f"{name}.full")
-        full = kernel_totals(self.traced_file(f"{name}.full"))
-        out = []
-        for _ in range(rounds):
-            run("traced", f"{name}.traced")
-            traced = self.traced_file(f"{name}.traced")
-            out.append({**totals_differ(kernel_totals(traced), full), "windows": records_in(traced, 15),
-                        "kept": kernels_in(traced), "of": sum(count for count, _ in full.values())})
+        """Per-kernel totals of windowed traces against the mean of full ones of the same program; and of each full one
+        against the mean of the others: what differs there is no fault of windows."""
+        fulls, traced = [], []
+        for number in range(max(rounds, self.o.total_fulls, 1)):  # in turns
+            if number < max(self.o.total_fulls, 1):
+                run("full", f"{name}.full.{number}")
+                fulls.append(kernel_totals(self.traced_file(f"{name}.full.{number}")))
+            for mode in self.o.total_modes.split(",") if number < rounds else []:
+                at = f"{name}.{mode.replace(':', '.')}.{number}"
+                traced.append((mode, run(mode, at), self.traced_file(at)))
+        full = mean_of(fulls)
+        out = [{"mode": mode, **totals_differ(kernel_totals(path), full), "us": row["us"], "windows": records_in(path, 15),
+                "kept": kernels_in(path), "of": round(sum(count for count, _ in full.values()))}
+               for mode, row, path in traced]
+        for number, one in enumerate(fulls if len(fulls) > 1 else []):
+            out.append({"mode": "full", **totals_differ(one, mean_of(fulls[:number] + fulls[number + 1:]))})
         print("totals", name, json.dumps(out), flush=True)
         return out
 
     def all_totals(self, rounds):
-        runs = {"launch_loop": self.totals("launch_loop", lambda *a: self.run_injected(self.loop, *a), rounds),
-                "mlp": self.totals("mlp", self.run_served, rounds)}
-        worst = max((run for rows in runs.values() for run in rows), key=lambda run: abs(run["worst"]))
-        return {"worst": abs(worst["worst"]), "kernel": worst["kernel"], "runs": runs}
+        ways = {"launch_loop": lambda *a: self.run_injected(self.loop, *a), "mlp": self.run_served}
+        runs = {name: self.totals(name, ways[name], rounds) for name in self.o.total_programs.split(",")}
+        worst = {kind: max((run for rows in runs.values() for run in rows if (run["mode"] == "full") == (kind == "full")),
+                           key=lambda run: abs(run["worst"]), default={"worst": 0.0, "kernel": ""})
+                 for kind in ("traced", "full")}
+        return {"worst": abs(worst["traced"]["worst"]), "kernel": worst["traced"]["kernel"],
+                "worst_of_full": abs(worst["full"]["worst"]), "runs": runs}
+
+
+def mean_of(totals):
+    """The mean of several runs' {kernel: (count, seconds)}."""
+    names = {name for one in totals for name in one}
+    return {name: tuple(sum(one.get(name, (0, 0.0))[i] for one in totals) / len(totals) for i in (0, 1)) for name in names}
 
 
 def chunks_of(path):
@@ -256,16 +272,18 @@ def totals_differ(windowed, full):
     """The largest relative difference of seconds among the kernels that make up 95 % of the GPU's time, and that of all
     counts."""
     whole = sum(seconds for _, seconds in full.values()) or 1
-    worst, name_of_worst, covered = 0.0, "", 0.0
+    worst, name_of_worst, covered, differences = 0.0, "", 0.0, []
     for name, (_, seconds) in sorted(full.items(), key=lambda item: -item[1][1]):
         difference = windowed.get(name, (0, 0))[1] / seconds - 1
+        differences.append(round(difference, 4))
         if abs(difference) > abs(worst):
             worst, name_of_worst = difference, name
         covered += seconds / whole
         if covered >= 0.95:
             break
     counts = sum(count for count, _ in windowed.values()) / max(sum(count for count, _ in full.values()), 1) - 1
-    return {"worst": round(worst, 4), "kernel": name_of_worst[:80], "counts": round(counts, 5)}
+    return {"worst": round(worst, 4), "kernel": name_of_worst[:80], "counts": round(counts, 5),
+            "differences": differences}
 
 
 def report(key, part):
@@ -289,6 +307,9 @@ def main():
     parser.add_argument("--rounds", type=int, default=11, help="of the launch loop")
     parser.add_argument("--torch-rounds", type=int, default=11)
     parser.add_argument("--total-rounds", type=int, default=3)
+    parser.add_argument("--total-fulls", type=int, default=3, help="runs with --full that totals are held against")
+    parser.add_argument("--total-modes", default="traced", help="as --modes")
+    parser.add_argument("--total-programs", default="launch_loop,mlp")
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--launches", type=int, default=300000)
     parser.add_argument("--modes", default="bare,traced", help="bare, traced, full, and what a measurement changes: traced:no-clocks")
@@ -324,7 +345,7 @@ def main():
     part("launch_loop", lambda: bench.in_turns("launch_loop", lambda *a: bench.run_injected(bench.loop, *a), modes,
                                                  o.rounds, 0.7 * o.limit))
     part("totals", lambda: bench.all_totals(o.total_rounds))
-    part("bytes", lambda: {name: os.path.getsize(bench.traced_file(name)) for name in ("mlp.traced", "mlp.full")})
+    part("bytes", lambda: {name: os.path.getsize(bench.traced_file(name)) for name in ("mlp.traced.0", "mlp.full.0")})
     part("losses", lambda: {end: bench.losses(end) for end in ("return", "_exit", "term", "kill")})
     part("durations", bench.durations)
     for failure in document["failures"]:

@@ -66,7 +66,9 @@ def overhead_table(document):
         out = []
     if "totals" in document:
         out += ["", f"Among the kernels that make up 95 % of the GPU's time, no total of a trace with "
-                f"default options is further than {100 * document['totals']['worst']:.1f} % from that with --full."]
+                f"default options is further than {100 * document['totals']['worst']:.1f} % from that with --full"
+                + (f"; one run with --full is up to {100 * document['totals']['worst_of_full']:.1f} % from the others."
+                   if "worst_of_full" in document["totals"] else ".")]
     if "bytes" in document:
         sizes = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in document["bytes"].items())
         out += ["", f"Files of {document['steps']} steps: {sizes}."]

@@ -23,9 +23,9 @@ namespace {
 
 constexpr std::int64_t kBenchBytes = std::int64_t{96} << 20;
 
-constexpr double kFirstPass = 0.55;  // of the budget
-// Ops whose calls take long have few shapes after the first pass: in the second their share grows as far as this.
-constexpr double kEnoughShapes = 40, kMostShare = 3;
+constexpr double kPasses[] = {0.5, 0.75, 1};  // where they end, of the budget
+// After the first pass time goes where a wrong choice would cost most, within these factors.
+constexpr double kLeastFactor = 0.4, kMostFactor = 3, kEnoughShapes = 40;
 
 struct Job {
   const ops::Op* op = nullptr;
@@ -34,11 +34,12 @@ struct Job {
   double weight = 1;  // share of the time
 };
 
-/// Core seconds that other programs have used since the machine was started; 0: the system does not say.
+/// Core seconds that other programs have used since the machine was started, or other machines of the same host have taken
+/// from it; 0: the system does not say.
 double others_seconds() {
   std::ifstream file("/proc/stat");
   std::string cpu;
-  std::array<double, 7> ticks{};  // user nice system idle iowait irq softirq
+  std::array<double, 8> ticks{};  // user nice system idle iowait irq softirq steal
   if (!(file >> cpu)) return 0;
   for (double& value : ticks) {
     if (!(file >> value)) return 0;
@@ -48,7 +49,7 @@ double others_seconds() {
   const auto seconds = [](const timeval& t) {
     return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
   };
-  const double all = ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6];
+  const double all = ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6] + ticks[7];
   return all / static_cast<double>(sysconf(_SC_CLK_TCK)) - seconds(own.ru_utime) - seconds(own.ru_stime);
 }
 
@@ -71,7 +72,7 @@ Result<std::vector<Job>> jobs_of(const backends::Backend* device, const Calibrat
     Job job{.op = ops[i], .index = i, .candidates = candidates_of(*ops[i], device)};
     if (job.candidates.empty()) continue;
     const FeatureMap map(*ops[i]);
-    job.weight = (map.is_line() ? 0.5 : 1) * (1 + 0.25 * static_cast<double>(job.candidates.size()));
+    job.weight = (map.is_line() ? 0.7 : 1) * (1 + 0.25 * static_cast<double>(job.candidates.size()));
     jobs.push_back(std::move(job));
   }
   return jobs;
@@ -89,10 +90,18 @@ Result<std::shared_ptr<const Table>> calibrate_table(const backends::Backend* de
   Stored stored;
   stored.known.resize(ops::all().size());
   stored.data.ops.resize(stored.known.size());
-  if (device) {
-    FULCRUM_TRY(stored.data.costs, measure_costs(*device, clock));
-  }
-  measure_forks(clock, stored.data.costs);
+  std::vector<Costs> looks;
+  const auto look_at_costs = [&]() -> Status {
+    Costs costs;
+    if (device) {
+      FULCRUM_TRY(costs, measure_costs(*device, clock));
+    }
+    measure_forks(clock, costs);
+    looks.push_back(std::move(costs));
+    stored.data.costs = costs_of(looks);
+    return {};
+  };
+  FULCRUM_CHECK(look_at_costs());
   Workbench bench(kBenchBytes);
   const std::optional<Machine> machine = machine::known();
   const CalibrationTools tools{.device = device,
@@ -100,29 +109,42 @@ Result<std::shared_ptr<const Table>> calibrate_table(const backends::Backend* de
                                .clock = &clock,
                                .machine = machine ? &*machine : nullptr,
                                .caches = caches_of(device),
+                               .costs = &stored.data.costs,
                                .interrupted = config.interrupted};
   std::deque<OpCalibration> calibrations;  // what one pass found out about plans the other knows
   for (const Job& job : jobs) calibrations.emplace_back(*job.op, job.candidates, tools).touch();
-  // Two passes: a disturbance that lasts through all shapes of an op in one of them is gone in the other.
+  // Several passes: a disturbance that lasts through all shapes of an op in one of them is gone in the others, and a
+  // machine that is slower for some seconds at a time counts in the mean.
   int done = 0;
-  for (const bool again : {false, true}) {
-    const double end = begin + config.budget_seconds * (again ? 1 : kFirstPass);
-    const auto weight_of = [&](const Job& job) {
-      const double shapes = static_cast<double>(stored.data.ops[job.index].points.size());
-      const bool few = again && shapes > 0 && !FeatureMap(*job.op).is_line();
-      return job.weight * (few ? std::clamp(kEnoughShapes / shapes, 1.0, kMostShare) : 1);
+  for (const double share_of_budget : kPasses) {
+    const bool again = share_of_budget > kPasses[0];
+    if (again) FULCRUM_CHECK(look_at_costs());
+    const double end = begin + config.budget_seconds * share_of_budget;
+    std::vector<double> losses(jobs.size()), known;
+    for (std::size_t number = 0; again && number < jobs.size(); ++number) {
+      losses[number] = calibrations[number].expected_loss();
+      if (losses[number] > 0) known.push_back(losses[number]);
+    }
+    const double usual = known.empty() ? 0 : stats::median(known);
+    const auto weight_of = [&](std::size_t number) {
+      if (losses[number] <= 0) return jobs[number].weight;
+      // Few shapes do not know how wrong they are.
+      const double shapes = static_cast<double>(stored.data.ops[jobs[number].index].points.size());
+      const double factor = std::max(losses[number] / usual, kEnoughShapes / shapes);
+      return jobs[number].weight * std::clamp(factor, kLeastFactor, kMostFactor);
     };
     double weights = 0;
-    for (const Job& job : jobs) weights += weight_of(job);
+    for (std::size_t number = 0; number < jobs.size(); ++number) weights += weight_of(number);
     for (std::size_t number = 0; number < jobs.size(); ++number) {
       const Job& job = jobs[number];
-      if (config.progress) config.progress(job.op->name, done++, 2 * static_cast<int>(jobs.size()));
-      const double weight = weight_of(job);
+      if (config.progress)
+        config.progress(job.op->name, done++, static_cast<int>(std::size(kPasses) * jobs.size()));
+      const double weight = weight_of(number);
       const double share = std::max(0.0, end - clock.now()) * weight / weights;
       weights -= weight;
       OpCalibration& calibration = calibrations[number];
       OpPoints& points = stored.data.ops[job.index];
-      points = again ? calibration.look_again(std::move(points), share) : calibration.run(share);
+      points = again ? calibration.look_again(share) : calibration.run(share);
       stored.known[job.index] = !points.points.empty();
       if (config.interrupted && config.interrupted())
         return Error{Code::interrupted, "interrupted before every op was calibrated; nothing was saved",

@@ -155,6 +155,31 @@ void measure_forks(const measure::Clock& clock, Costs& costs) {
   if (all > 1) costs.forks.emplace_back(all, costs.fork_seconds);
 }
 
+Costs costs_of(std::span<const Costs> looks) {
+  Costs mean = looks.front();
+  const auto together = [&](auto&& value) {
+    double sum = 0;
+    for (const Costs& look : looks) sum += std::log(value(look));
+    return std::exp(sum / static_cast<double>(looks.size()));
+  };
+  for (LinkCurve Costs::*curve :
+       {&Costs::pinned_in, &Costs::pinned_out, &Costs::pageable_in, &Costs::pageable_out, &Costs::pinned_home,
+        &Costs::pageable_home, &Costs::pinned_more, &Costs::pageable_more}) {
+    for (std::size_t k = 0; k < (mean.*curve).knots.size(); ++k)
+      (mean.*curve).knots[k].second =
+          together([&](const Costs& look) { return (look.*curve).knots[k].second; });
+    if (!(mean.*curve).knots.empty()) Probe::grow(mean.*curve);
+  }
+  if (mean.launch_sync_seconds > 0)
+    mean.launch_sync_seconds = together([](const Costs& look) { return look.launch_sync_seconds; });
+  for (const Costs& look : looks) {
+    mean.fork_seconds = std::min(mean.fork_seconds, look.fork_seconds);
+    for (std::size_t i = 0; i < mean.forks.size(); ++i)
+      mean.forks[i].second = std::min(mean.forks[i].second, look.forks[i].second);
+  }
+  return mean;
+}
+
 Result<Costs> measure_costs(const backends::Backend& device, const measure::Clock& clock) {
   if (!backends::has_memory(device)) return Costs{};
   const fulcrum_backend& table = device.table();

@@ -9,9 +9,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numbers>
 
 #include "executor/candidates.h"
 #include "executor/choose.h"
+#include "executor/op_table.h"
 #include "executor/rounds.h"
 #include "executor/shapes.h"
 
@@ -23,11 +25,12 @@ namespace {
 constexpr double kLineShortest = 3e-8, kLineLongest = 4e-3;
 constexpr double kShortest = 5e-7, kLongest = 1e-3, kLongAnchor = 5e-3;
 constexpr int kSpread[] = {0, 12, 6, 9, 3, 7, 5, 8, 10, 4, 11, 2, 1};
-constexpr int kLineSizes = static_cast<int>(std::size(kSpread)), kLineSeeks = 14, kMostAnchors = 6,
-              kLeastPoints = 6, kDrawnToSeek = 10;
+constexpr int kLineSizes = static_cast<int>(std::size(kSpread)), kMostAnchors = 6, kLeastPoints = 6,
+              kDrawnToSeek = 10;
+constexpr std::size_t kMostOnLine = 36;
 constexpr int kOtherTypePoints = 10;
 constexpr double kMostAnchorBytes = 16e6;  // making larger inputs takes longer than timing them
-constexpr double kHopeless = 3, kRestless = 1.25;
+constexpr double kHopeless = 3;
 // Few rounds and more shapes: what lies between shapes is in more doubt than any of them.
 constexpr int kCalibrationRounds = 5;
 constexpr double kEnoughSeconds = 2e-3;
@@ -35,7 +38,13 @@ constexpr double kEnoughSeconds = 2e-3;
 // shapes.
 constexpr double kCostlySeconds = 5e-3, kCostlyShare = 0.1;
 constexpr int kUnusualEvery = 4;
-constexpr std::size_t kRefitEvery = 4, kFewPoints = 32;
+constexpr std::size_t kRefitEvery = 8, kFewPoints = 32;
+// Sizes of a line are no closer than this where another candidate becomes the fastest, and where times make a step: one
+// of more than so much, in ln, beyond what there is more to do.
+constexpr double kLineStep = 1.3, kLeastLineStep = 1.06, kStepExcess = 0.15, kMayWin = 2.5;
+constexpr int kMostSweeps = 3, kLossDraws = 32;
+constexpr double kClose = 1.5;  // of two ways: worth another look
+constexpr double kLongLook = 200e-6;
 constexpr double kLookShare = 0.5;  // of the second pass, where there are not few points
 constexpr std::size_t kNeighbours = 3;
 constexpr float kNear = 0.8F;
@@ -53,29 +62,19 @@ int fastest_of(const Point& point, Mask among) {
 }
 constexpr Mask kAll = ~Mask{0};
 
-// Two looks at one call, some seconds apart. Where they nearly agree both are the machine as it is, and calls to come
-// will find either; where they do not, one was disturbed, which only adds time.
-constexpr double kDisturbed = 1.3;
-Sample both(const Sample& first, const Sample& later) {
-  if (later.seconds <= 0) return first;
-  if (first.seconds <= 0) return later;
-  const bool sooner = later.seconds < first.seconds;
-  Sample sample = sooner ? later : first;
-  const double longer = sooner ? first.seconds : later.seconds;
-  if (longer < kDisturbed * sample.seconds) sample.seconds = std::sqrt(sample.seconds * longer);
-  return sample;
-}
-
-// Whether a candidate that may win was disturbed: its quartiles are far apart.
-bool is_restless(const std::vector<std::vector<double>>& times) {
-  double best = INFINITY;
-  for (const auto& rounds : times) {
-    if (rounds.size() > 1) best = std::min(best, stats::median(rounds));
+// ln of the most that any candidate which may win at both of two sizes takes longer at the larger one.
+double excess(const Point& small, const Point& large) {
+  double most = 0;
+  const int first = fastest_of(small, kAll), last = fastest_of(large, kAll);
+  if (first < 0 || last < 0) return 0;
+  const double least = small.samples[static_cast<std::size_t>(first)].total(),
+               later = large.samples[static_cast<std::size_t>(last)].total();
+  for (std::size_t c = 0; c < small.samples.size(); ++c) {
+    const Sample &a = small.samples[c], &b = large.samples[c];
+    if (a.seconds <= 0 || b.seconds <= 0) continue;
+    if (a.total() < kMayWin * least && b.total() < kMayWin * later) most = std::max(most, log_ratio(b, a));
   }
-  return std::any_of(times.begin(), times.end(), [&](const std::vector<double>& rounds) {
-    return rounds.size() > 1 && stats::quantile(rounds, 0.25) < 1.5 * best &&
-           stats::quantile(rounds, 0.75) > kRestless * stats::quantile(rounds, 0.25);
-  });
+  return most;
 }
 
 }  // namespace
@@ -203,7 +202,13 @@ std::optional<Point> OpCalibration::measure(const Args& args, DType dtype) {
 }
 
 void OpCalibration::add(const Args& args, DType dtype) {
-  if (auto point = measure(args, dtype)) points_.points.push_back(*std::move(point));
+  auto point = measure(args, dtype);
+  if (!point) return;
+  auto& looks = looks_.emplace_back(point->samples.size());
+  for (std::size_t c = 0; c < looks.size(); ++c) {
+    if (point->samples[c].seconds > 0) looks[c].push_back(point->samples[c].seconds);
+  }
+  points_.points.push_back(*std::move(point));
 }
 
 void OpCalibration::run_line() {
@@ -220,54 +225,119 @@ void OpCalibration::run_line() {
     add(source.scaled(source.standard().front(), seconds), dtype);
     if (out_of_time() && points_.points.size() >= kLeastPoints) break;
   }
-  // Halve the widest gap in which another candidate becomes the fastest.
-  for (int seek = 0; seek < kLineSeeks && !out_of_time(); ++seek) {
-    std::sort(points_.points.begin(), points_.points.end(), [&](const Point& a, const Point& b) {
-      return op_->work(a.args).bytes() < op_->work(b.args).bytes();
-    });
-    double widest = std::log(1.3), middle = 0;
-    for (std::size_t i = 1; i < points_.points.size(); ++i) {
-      const Point &a = points_.points[i - 1], &b = points_.points[i];
-      if (fastest_of(a, kAll) == fastest_of(b, kAll)) continue;
-      const double gap = std::log(nominal_seconds(*op_, b.args) / nominal_seconds(*op_, a.args));
-      if (gap <= widest) continue;
-      widest = gap;
-      middle = std::sqrt(nominal_seconds(*op_, a.args) * nominal_seconds(*op_, b.args));
-    }
-    if (middle <= 0) break;
-    add(source.scaled(source.standard().front(), middle), dtype);
+  seek_on_line();
+}
+
+void OpCalibration::seek_on_line() {
+  const ShapeSource source(*op_);
+  if (source.empty()) return;
+  const DType dtype = op_->dtypes.empty() ? DType::f32 : op_->dtypes.front();
+  while (points_.points.size() < kMostOnLine && !out_of_time()) {
+    const double seconds = between_points();
+    if (seconds <= 0) return;
+    const Args args = source.scaled(source.standard().front(), seconds);
+    const auto same = [&](const Point& point) {
+      return std::equal(args.dim, args.dim + FULCRUM_SLOTS, point.args.dim);
+    };
+    if (std::any_of(points_.points.begin(), points_.points.end(), same)) return;
+    const std::size_t before = points_.points.size();
+    add(args, dtype);
+    if (points_.points.size() == before) return;
   }
 }
 
-std::optional<Args> OpCalibration::doubtful(ShapeSource& source) {
+// Halves the gap in which most happens: another candidate becomes the fastest, or one that may win takes longer by more
+// than there is more to do, as where its data no longer fits into a cache.
+double OpCalibration::between_points() const {
+  std::vector<const Point*> by_size;
+  for (const Point& point : points_.points) by_size.push_back(&point);
+  std::sort(by_size.begin(), by_size.end(), [&](const Point* a, const Point* b) {
+    return op_->work(a->args).bytes() < op_->work(b->args).bytes();
+  });
+  double most = 1, middle = 0;
+  for (std::size_t i = 1; i < by_size.size(); ++i) {
+    const Point &a = *by_size[i - 1], &b = *by_size[i];
+    const double low = nominal_seconds(*op_, a.args), high = nominal_seconds(*op_, b.args);
+    const double gap = std::log(high / low);
+    double happens = fastest_of(a, kAll) == fastest_of(b, kAll) ? 0 : gap / std::log(kLineStep);
+    if (gap > std::log(kLeastLineStep)) happens = std::max(happens, (excess(a, b) - gap) / kStepExcess);
+    if (happens <= most) continue;
+    most = happens;
+    middle = std::sqrt(low * high);
+  }
+  return middle;
+}
+
+void OpCalibration::charge_home(const Args& args, Mask on_host, Estimates& costs) const {
+  const double home = tools_->costs->home_seconds(traffic_of(*op_, args, Case::resident));
+  for (Mask left = on_host; left; left &= left - 1) {
+    const auto c = static_cast<std::size_t>(std::countr_zero(left));
+    const double run = std::exp(static_cast<double>(costs.log_seconds[c]));
+    costs.log_seconds[c] = static_cast<float>(std::log(run + home));
+    costs.sigma[c] *= static_cast<float>(run / (run + home));
+  }
+}
+
+const Predictor& OpCalibration::predictor() {
   // A fit takes as long as a few points do.
   if (!predictor_ || points_.points.size() >= predicted_ + kRefitEvery) {
     predictor_.emplace(map_, candidates_, points_, tools_->caches);
     predicted_ = points_.points.size();
   }
-  const std::vector<int> order = order_of(candidates_);
-  const Mask mask = default_mask(*op_, candidates_);
+  return *predictor_;
+}
+
+OpCalibration::Rivals OpCalibration::rivals(const Args& args, bool at_home) {
+  const Mask on_device = mask_of(candidates_, Place::device);
+  Mask mask = default_mask(*op_, candidates_);
+  if (at_home && (mask & ~on_device)) mask &= ~on_device;
+  Mask possible = 0;
+  for (std::size_t c = 0; c < candidates_.size(); ++c) {
+    if ((mask >> c & 1) && candidates_[c].kernel.supports(args)) possible |= Mask{1} << c;
+  }
+  Estimates costs;
+  predictor().predict(map_.of(args), possible, 0, costs);
+  if (!at_home && on_device && tools_->costs) charge_home(args, possible & ~on_device, costs);
+  const Picked picked = pick(costs, possible, on_device, order_of(candidates_));
+  if (picked.runner_up < 0) return {};
+  const auto first = static_cast<std::size_t>(picked.best),
+             second = static_cast<std::size_t>(picked.runner_up);
+  return {.apart = std::abs(costs.log_seconds[first] - costs.log_seconds[second]),
+          .sigma = std::hypot(costs.sigma[first], costs.sigma[second])};
+}
+
+std::optional<Args> OpCalibration::doubtful(ShapeSource& source) {
+  const bool at_home = ++sought_ % 2 == 0;
   std::optional<Args> found;
   float most = -INFINITY;
   for (int i = 0; i < 16; ++i) {
     const auto args = source.draw(kShortest, kLongest);
     if (!args) continue;
-    Mask possible = 0;
-    for (std::size_t c = 0; c < candidates_.size(); ++c) {
-      if ((mask >> c & 1) && candidates_[c].kernel.supports(*args)) possible |= Mask{1} << c;
-    }
-    Estimates costs;
-    predictor_->predict(map_.of(*args), possible, 0, costs);
-    const Picked picked = pick(costs, possible, mask_of(candidates_, Place::device), order);
-    if (picked.runner_up < 0) continue;
-    const auto a = static_cast<std::size_t>(picked.best), b = static_cast<std::size_t>(picked.runner_up);
-    const float doubt = 1.96F * std::hypot(costs.sigma[a], costs.sigma[b]) -
-                        std::abs(costs.log_seconds[a] - costs.log_seconds[b]);
-    if (doubt <= most) continue;
-    most = doubt;
+    const Rivals both = rivals(*args, at_home);
+    if (both.sigma <= 0 || 1.96F * both.sigma - both.apart <= most) continue;
+    most = 1.96F * both.sigma - both.apart;
     found = args;
   }
   return found;
+}
+
+// Of two log-normal times the wrong one is taken where they lie closer than they are known.
+double OpCalibration::expected_loss() {
+  if (map_.is_line() || points_.points.size() < kLeastPoints) return 0;
+  ShapeSource source(*op_, 5);
+  double sum = 0, count = 0;
+  for (int i = 0; i < kLossDraws; ++i) {
+    const auto args = source.draw(kShortest, kLongest);
+    if (!args) continue;
+    const Rivals both = rivals(*args, i % 2 == 0);
+    ++count;
+    if (both.sigma <= 0) continue;
+    const auto apart = static_cast<double>(both.apart), sigma = static_cast<double>(both.sigma);
+    const double z = apart / sigma;
+    sum += sigma * std::exp(-0.5 * z * z) / std::sqrt(2 * std::numbers::pi) -
+           apart * 0.5 * std::erfc(z / std::numbers::sqrt2);
+  }
+  return count > 0 ? sum / count : 0;
 }
 
 void OpCalibration::run_surface() {
@@ -333,10 +403,9 @@ void OpCalibration::run_other_types(double end) {
   }
 }
 
-OpPoints OpCalibration::look_again(OpPoints points, double seconds) {
+OpPoints OpCalibration::look_again(double seconds) {
   const double begin = tools_->clock->now();
   share_seconds_ += seconds;
-  points_ = std::move(points);
   predictor_.reset();
   const bool few = points_.points.size() < kFewPoints;
   ShapeSource source(*op_, 3);
@@ -344,11 +413,16 @@ OpPoints OpCalibration::look_again(OpPoints points, double seconds) {
     end_ = begin + seconds * (1 - kLookShare);
     grow(source, kFewPoints);
   }
+  if (map_.is_line()) {
+    end_ = begin + seconds * kLookShare;
+    seek_on_line();
+  }
   end_ = begin + seconds * (few || map_.is_line() ? 1 : kLookShare);
   measure_again();
   end_ = begin + seconds;
   if (!map_.is_line() && !source.empty()) grow(source, kMostPoints);
-  return std::move(points_);
+  predictor_.reset();
+  return points_;
 }
 
 void OpCalibration::measure_again() {
@@ -359,18 +433,34 @@ void OpCalibration::measure_again() {
     const int best = fastest_of(point, usual);
     const int next = best < 0 ? -1 : fastest_of(point, usual & ~(Mask{1} << best));
     if (next < 0) continue;
-    order.emplace_back(log_ratio(point.samples[static_cast<std::size_t>(next)],
-                                 point.samples[static_cast<std::size_t>(best)]),
-                       i);
+    const Sample &fastest = point.samples[static_cast<std::size_t>(best)],
+                 &second = point.samples[static_cast<std::size_t>(next)];
+    // One long call takes as much time as many short ones.
+    const double last = fastest.seconds > kLongLook ? std::log(kClose) : 0;
+    order.emplace_back(last + log_ratio(second, fastest), i);
   }
   std::sort(order.begin(), order.end());
-  for (const auto& [margin, i] : order) {
-    if (out_of_time()) break;
-    Point& point = points_.points[i];
-    const auto again = measure(point.args, point.dtype);
-    for (std::size_t c = 0; again && c < point.samples.size(); ++c) {
-      point.samples[c] = both(point.samples[c], again->samples[c]);
+  // All once, then those again whose answer is close.
+  for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
+    for (const auto& [margin, i] : order) {
+      if (out_of_time()) return;
+      if (sweep > 0 && margin > std::log(kClose)) break;
+      look_at(i);
     }
+  }
+}
+
+void OpCalibration::look_at(std::size_t number) {
+  Point& point = points_.points[number];
+  const auto again = measure(point.args, point.dtype);
+  for (std::size_t c = 0; again && c < point.samples.size(); ++c) {
+    const Sample& look = again->samples[c];
+    if (look.seconds <= 0) continue;
+    Sample& sample = point.samples[c];
+    auto& looks = looks_[number][c];
+    looks.push_back(look.seconds);
+    if (sample.seconds <= 0 || look.seconds < sample.seconds) sample = look;
+    sample.seconds = together(looks);
   }
 }
 

@@ -17,6 +17,7 @@ struct CalibrationTools {
   const measure::Clock* clock = nullptr;
   const Machine* machine = nullptr;  // roofs; null: not known
   Caches caches;
+  const Costs* costs = nullptr;  // of moving data; null: not known
   std::function<bool()> interrupted;
 };
 
@@ -26,8 +27,11 @@ class OpCalibration {
   /// Measures until about `seconds` are over; at least a handful of shapes.
   OpPoints run(double seconds);
   /// The same shapes once more, those whose answer is closest first, and new ones where there is room, for about
-  /// `seconds`. Looks that nearly agree count alike; else the shorter one is kept: what disturbs a machine only adds time.
-  OpPoints look_again(OpPoints points, double seconds);
+  /// `seconds`. Looks that nearly agree count alike; those far above the shortest do not: what disturbs a machine only
+  /// adds time.
+  OpPoints look_again(double seconds);
+  /// ln of what a wrong choice costs on average, by the doubts of the points so far; 0 for ops of one size.
+  double expected_loss();
   /// Every candidate once, untimed: libraries that load at their first call must not use up the time of an op.
   void touch();
 
@@ -36,14 +40,30 @@ class OpCalibration {
 
  private:
   bool out_of_time() const;
+  const Predictor& predictor();  // of the points, or nearly all of them
+  /// The best way and the next one, in ln(seconds): how far they are apart and how well that is known; sigma 0: there is
+  /// one way. At home: among the CPU's, else with the data on the device among all.
+  struct Rivals {
+    float apart = 0, sigma = 0;
+  };
+  Rivals rivals(const Args& args, bool at_home);
   void add(const Args& args, DType dtype);
   void run_line();
+  /// Sizes between those that were measured, as long as something happens between them.
+  void seek_on_line();
+  /// Nominal seconds of the next size worth a look; 0: none.
+  double between_points() const;
   void run_surface();
   /// New shapes, every second one where the answer is in doubt, until time or room runs out.
   void grow(class ShapeSource& source, std::size_t most);
   void run_other_types(double end);
   void measure_again();
-  /// Of some drawn calls the one whose answer is least certain.
+  /// One point once more.
+  void look_at(std::size_t number);
+  /// What CPU kernels pay when their inputs lie on the device.
+  void charge_home(const Args& args, Mask on_host, Estimates& costs) const;
+  /// Of some drawn calls the one whose answer is least certain: in turn among the CPU's ways, and with the data on the
+  /// device among all.
   std::optional<Args> doubtful(class ShapeSource& source);
   /// Candidates that took `hopeless` times the fastest at all near points.
   Mask hopeless(const Args& args, DType dtype) const;
@@ -57,7 +77,9 @@ class OpCalibration {
   FeatureMap map_;
   OpPoints points_;
   double end_ = 0;
-  int measured_ = 0;
+  int measured_ = 0, sought_ = 0;
+  /// Seconds by point, candidate and look.
+  std::vector<std::vector<std::vector<double>>> looks_;
   Mask costly_ = 0;                                     // plans that took long
   std::array<double, kMostCandidates> plan_seconds_{};  // spent on them
   double share_seconds_ = 0;                            // given to this op so far

@@ -37,12 +37,14 @@ Runner::Runner(const Candidate& candidate, const Caches& all_caches)
 
 struct ClosedForm::Common {
   Common(const Runner& runner, const Features& f)
-      // Threads wait for the one that has the most pieces.
-      : uneven(runner.split ? std::ceil(f.pieces / runner.threads) * runner.threads / f.pieces : 1),
+      : parts(runner.parts(f)),
+        // Threads wait for the one that has the most to do.
+        uneven(runner.split ? std::max(1.0, parts * std::min(1.0, std::ceil(f.pieces / parts) * f.largest))
+                            : 1),
         near(held(f.bytes,
                   runner.device ? runner.caches.device_bytes : runner.caches.near_bytes * runner.threads)),
         far(runner.device ? 1 - near : 1 - held(f.bytes, runner.caches.far_bytes)) {}
-  double uneven, near, far;
+  double parts, uneven, near, far;
 };
 
 // Every term but those of loops is the work itself, made dearer by something: whatever weights a fit finds, far from its
@@ -52,7 +54,7 @@ double ClosedForm::term(int number, const Features& f, const Common& common) con
     case 0:
       return 1;
     case 1:
-      return runner_.threads > 1 || runner_.device ? f.phases : 0;
+      return common.parts > 1 || runner_.device ? f.phases : 0;
     case 2:
       return f.flops;
     case 3:
@@ -64,7 +66,7 @@ double ClosedForm::term(int number, const Features& f, const Common& common) con
     case 6:
       return f.bytes * (1 + kMemory * common.far);
     case 7:
-      return runner_.split ? f.one_thread / runner_.threads * common.uneven : 0;
+      return runner_.split ? f.one_thread / common.parts * common.uneven : 0;
     case 8:
       return runner_.split ? f.one_thread : 0;
     default:

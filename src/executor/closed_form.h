@@ -6,6 +6,7 @@
 // cost. Linear in its parameters, none of them negative.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,10 @@ struct Runner {
   Runner(const Candidate& candidate, const Caches& caches);
   bool device = false, split = false;  // split: over the op's own pieces
   double threads = 1;
+  /// Threads that a call keeps busy: no more than it has pieces. One: nothing is forked.
+  double parts(const Features& f) const {
+    return split ? std::min(threads, std::max(1.0, f.pieces)) : threads;
+  }
   Caches caches;
 };
 

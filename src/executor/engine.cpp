@@ -14,15 +14,7 @@
 namespace fulcrum::executor {
 namespace {
 
-constexpr double kAlwaysTimedSeconds = 20e-6;  // shorter CPU calls are timed now and then
-constexpr unsigned kTimedEvery = 64;
 constexpr std::int64_t kDefaultCapBytes = std::int64_t{16} << 30;
-
-/// True for one call in 64 of this thread.
-bool now_and_then() {
-  static thread_local unsigned count = 0;
-  return ++count % kTimedEvery == 0;
-}
 
 std::size_t thread_shard() {
   static std::atomic<std::size_t> next{0};
@@ -258,62 +250,17 @@ Choice Engine::choose(const Request& request, const Traffic& traffic, Mask allow
   return entry->choose(request.args, traffic, allowed, tracker_);
 }
 
-bool Engine::is_timed(const Request& request, const Choice& choice) const {
-  // Two looks at the clock are nothing beside a call to the device, and a device that got slower must be seen at once.
-  const bool there = table_of(request.op)->candidates()[choice.candidate].place == Place::device;
-  return there || choice.seconds >= kAlwaysTimedSeconds || choice.tier == Tier::model || now_and_then();
-}
-
-/// The runner-up, or now and then the best of the other place: where several kernels of the CPU are next to each other,
-/// a device that was slow would never be tried again.
-Choice Engine::alternative(const Request& request, const Traffic& traffic, Mask allowed,
-                           const Choice& choice) const {
-  static thread_local unsigned turn = 0;
-  const auto candidates = table_of(request.op)->candidates();
-  const Mask device = on_device(candidates);
-  const bool here = candidates[choice.candidate].place == Place::host;
-  const Mask there = allowed & (here ? device : ~device);
-  Choice other = choice;
-  std::swap(other.candidate, other.runner_up);
-  std::swap(other.seconds, other.runner_seconds);
-  if (++turn % 2 == 0 || there == 0 || choice.tier == Tier::pinned) return other;
-  const Choice best = table_of(request.op)->choose(request.args, traffic, there, tracker_);
-  if (best.candidate == 255) return other;
-  other.candidate = best.candidate;
-  other.seconds = best.seconds;
-  return other;
-}
-
-std::optional<Engine::Trial> Engine::explored(const Request& request, const Traffic& traffic,
-                                              const Terms& terms, Mask allowed, const Choice& choice) {
+std::optional<Trial> Engine::tried(const Asked& asked, const Terms& terms, const Choice& choice) {
   const bool wanted = terms.policy.explore_credit > 0 && !terms.policy.frozen && !terms.policy.strict;
-  if (!wanted || choice.seconds <= 0) return {};
-  const Choice other = alternative(request, traffic, allowed, choice);
-  if (other.candidate == choice.candidate) return {};
-  const Candidate& candidate = table_of(request.op)->candidates()[other.candidate];
-  const Tracker::Cell cell{request.op, other.candidate, traffic.residency(), other.size_class,
-                           candidate.place};
-  const double seconds = static_cast<double>(choice.seconds);
-  const double at_most =
-      static_cast<double>(other.seconds) * std::exp(static_cast<double>(tracker_.doubt(cell)));
-  const double extra = std::max(0.0, at_most - seconds);
-  const bool supported = candidate.kernel.supports(request.args);
-  if (!supported || !tracker_.explore(cell, extra, static_cast<double>(other.seconds) / seconds)) return {};
-  explored_.fetch_add(1, std::memory_order_relaxed);
-  return Trial{.choice = other, .taken_seconds = extra, .usual_seconds = seconds};
+  auto trial = wanted ? explored(asked, choice, tracker_) : std::nullopt;
+  if (trial) explored_.fetch_add(1, std::memory_order_relaxed);
+  return trial;
 }
 
-void Engine::learn(const Request& request, const Traffic& traffic, const Choice& choice,
-                   const Candidate& candidate, double seconds) {
+void Engine::book(const Candidate& candidate, double seconds) {
   Tally& mine = tally();
   auto& spent = candidate.place == Place::device ? mine.device_nanoseconds : mine.cpu_nanoseconds;
   spent.fetch_add(static_cast<std::int64_t>(seconds * 1e9), std::memory_order_relaxed);
-  tracker_.spend(seconds);
-  if (choice.seconds <= 0) return;
-  const Tracker::Cell cell{request.op, choice.candidate, traffic.residency(), choice.size_class,
-                           candidate.place};
-  const double predicted = table_of(request.op)->seconds(request.args, traffic, choice.candidate);
-  if (tracker_.record(cell, predicted, seconds)) table_of(request.op)->renew();
 }
 
 /// Ski rental: what the call lost because its data is here and not there is booked on the blocks that would have to
@@ -381,21 +328,25 @@ Status Engine::run(const Request& request, const Terms& terms) {
   while (allowed != 0) {
     Choice choice = choose(request, traffic, allowed);
     if (choice.candidate == 255) break;
-    const bool timed = is_timed(request, choice);
+    const Asked asked{*table_of(request.op), request.op, request.args, traffic, allowed};
+    const int timed = stands_for(asked.table, choice);
     std::optional<Trial> trial;
-    if (failed == 0 && timed) trial = explored(request, traffic, terms, allowed, choice);
+    if (failed == 0 && timed > 0) trial = tried(asked, terms, choice);
     if (trial) choice = trial->choice;
     const Candidate& candidate = table_of(request.op)->candidates()[choice.candidate];
     Tally& mine = tally();
-    const double begin = timed ? now() : 0;
+    const double begin = timed > 0 ? now() : 0;
     Status status = run_candidate(request, candidate);
     if (trial) tracker_.settle(trial->taken_seconds, now() - begin - trial->usual_seconds);
     if (status.ok()) {
       mine.calls.fetch_add(1, std::memory_order_relaxed);
       mine.by_tier[static_cast<std::size_t>(choice.tier)].fetch_add(1, std::memory_order_relaxed);
       if (candidate.place == Place::device) mine.on_device.fetch_add(1, std::memory_order_relaxed);
-      const double seconds = timed ? now() - begin : 0;
-      if (timed && !terms.policy.frozen) learn(request, traffic, choice, candidate, seconds);
+      const double seconds = timed > 0 ? now() - begin : 0;
+      if (timed > 0 && !terms.policy.frozen) {
+        book(candidate, seconds);
+        learn(asked, choice, seconds, timed, tracker_);
+      }
       if (candidate.place == Place::host) {
         rent(request, traffic, choice, allowed);
         return {};

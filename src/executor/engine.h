@@ -12,9 +12,9 @@
 #include "executor/async.h"
 #include "executor/device.h"
 #include "executor/dispatch.h"
+#include "executor/explore.h"
 #include "executor/facts.h"
 #include "executor/plans.h"
-#include "executor/tracker.h"
 
 namespace fulcrum::executor {
 
@@ -98,19 +98,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Status run_on_device(const Request& request, const Candidate& candidate);
   Status run_in_pieces(const Request& request, const Candidate& candidate);
   Result<bool> shadow(const Request& request, const Terms& terms, const Candidate& candidate, double seconds);
-  bool is_timed(const Request& request, const Choice& choice) const;
-  /// A call that goes another way than the best one known, to learn.
-  struct Trial {
-    Choice choice;
-    double taken_seconds = 0;  // from the credit
-    double usual_seconds = 0;  // of the best way
-  };
-  Choice alternative(const Request& request, const Traffic& traffic, Mask allowed,
-                     const Choice& choice) const;
-  std::optional<Trial> explored(const Request& request, const Traffic& traffic, const Terms& terms,
-                                Mask allowed, const Choice& choice);
-  void learn(const Request& request, const Traffic& traffic, const Choice& choice, const Candidate& candidate,
-             double seconds);
+  /// A call that goes another way than the best one known, where its policy and the credit allow it.
+  std::optional<Trial> tried(const Asked& asked, const Terms& terms, const Choice& choice);
+  /// Seconds that calls took, by place.
+  void book(const Candidate& candidate, double seconds);
   void rent(const Request& request, const Traffic& traffic, const Choice& choice, Mask allowed);
   Status stand_by(const Request& request, const Traffic& traffic, Mask wished, Mask allowed) const;
   void say_fallback(const Request& request, Failure failure, const Error& error);

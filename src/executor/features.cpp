@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "executor/shapes.h"
 
 namespace fulcrum::executor {
 namespace {
@@ -17,6 +20,8 @@ constexpr float kSmallestOctaves = 3;
 constexpr float kDimOctaves = 4;
 // Two codes of a choice are two ops that share a name, more or less.
 constexpr float kChoiceStep = 0.7F;
+constexpr int kPhasesAsked = 4;
+constexpr std::int64_t kLargestTile = 1 << 16;
 
 float octaves(double value, float scale) {
   return static_cast<float>(std::log2(std::max(1.0, value))) / scale;
@@ -48,8 +53,56 @@ FeatureMap::FeatureMap(const ops::Op& op) : op_(&op) {
   is_line_ = (dims_ == 1 || op.in_place) && !integers;
   // Pieces of a graph op may depend on what was prepared, which a shape alone does not have.
   splits_ = op.split.phases > 0 && op.split.pieces && !op.needs_prepared;
+  if (splits_) find_tiles();
   count_ = 4 + dims_;
   for (int i = 0; i < scalars_; ++i) count_ += scalar_[static_cast<std::size_t>(i)] != Scalar::ignored;
+}
+
+// Ops cut their dims into tiles. Where one begins the count of pieces says: the largest size that has as many pieces as
+// size one, with the other dims as they are in a standard call.
+void FeatureMap::find_tiles() {
+  const ShapeSource source(*op_);
+  if (source.empty() || op_->split.phase_count(source.standard().front()) > kPhasesAsked) return;
+  const Args standard = source.standard().front();
+  const auto pieces = [&](int d, std::int64_t size) {
+    Args args = standard;
+    args.dim[d] = size;
+    return ops::check_args(*op_, args).ok() ? pieces_of(args) : 0;
+  };
+  for (int d = 0; d < dims_; ++d) {
+    const std::int64_t one = pieces(d, 1);
+    if (one == 0) continue;
+    std::int64_t low = 1, high = 2;
+    while (high <= kLargestTile && pieces(d, high) == one) low = std::exchange(high, 2 * high);
+    if (high > kLargestTile) continue;
+    while (high - low > 1) {
+      const std::int64_t middle = low + (high - low) / 2;
+      (pieces(d, middle) == one ? low : high) = middle;
+    }
+    tile_[static_cast<std::size_t>(d)] = low;
+  }
+}
+
+// One of equal pieces unless the tiles say otherwise, and they count as many.
+double FeatureMap::largest_piece(const Args& args, std::int64_t pieces) const {
+  std::int64_t count = 1;
+  double share = 1;
+  for (int d = 0; d < dims_; ++d) {
+    const std::int64_t tile = tile_[static_cast<std::size_t>(d)],
+                       size = std::max<std::int64_t>(1, args.dim[d]);
+    if (tile == 0) continue;
+    count *= (size + tile - 1) / tile;
+    share *= static_cast<double>(std::min(tile, size)) / static_cast<double>(size);
+  }
+  return count == pieces ? share : 1 / static_cast<double>(pieces);
+}
+
+std::int64_t FeatureMap::pieces_of(const Args& args) const {
+  // Phases beyond the first few are hops or steps, all alike.
+  const int phases = std::clamp(op_->split.phase_count(args), 1, kPhasesAsked);
+  std::int64_t pieces = 1;
+  for (int phase = 0; phase < phases; ++phase) pieces = std::max(pieces, op_->split.pieces(args, phase));
+  return pieces;
 }
 
 void FeatureMap::measure_work(const Args& args, double& flops, double& bytes) const {
@@ -70,7 +123,9 @@ Features FeatureMap::of(const Args& args) const {
   }
   f.smallest = std::isinf(smallest) ? 1 : smallest;
   if (splits_) {
-    f.pieces = static_cast<double>(std::max<std::int64_t>(1, op_->split.pieces(args, 0)));
+    const std::int64_t pieces = pieces_of(args);
+    f.pieces = static_cast<double>(pieces);
+    f.largest = largest_piece(args, pieces);
     f.phases = std::max(1, op_->split.phase_count(args));
   }
   f.at[0] = octaves(f.flops, kWorkOctaves);

@@ -16,6 +16,7 @@ struct Features {
   double flops = 1, bytes = 1;  // of the definition, at least 1
   double smallest = 1;          // of the dims that are more than a choice of one
   double pieces = 1;            // that threads can take; 1: not splittable
+  double largest = 1;           // share of the work that is in the largest piece
   double phases = 1;            // forks of one call
   double one_thread = 0;        // seconds of the vectorised kernel on one thread, where they are known
   int dims = 0;
@@ -45,6 +46,11 @@ class FeatureMap {
   int dims_ = 0, scalars_ = 0, count_ = 0;
   std::array<Scalar, FULCRUM_SLOTS> scalar_{};
   bool is_line_ = false, splits_ = false;
+  /// Size of a piece along each dim, where all pieces but the last along it are alike; 0: not cut along it.
+  std::array<std::int64_t, FULCRUM_SLOTS> tile_{};
+  std::int64_t pieces_of(const Args& args) const;
+  void find_tiles();
+  double largest_piece(const Args& args, std::int64_t pieces) const;
 };
 
 /// Squared distance of two calls of one op.

@@ -14,8 +14,8 @@ namespace fulcrum::executor {
 namespace {
 
 constexpr double kShortestOnGrid = 1e-8, kLongestOnGrid = 0.2;  // nominal seconds
-constexpr int kLineTrials = 512, kTrials = 640;
-constexpr int kLeastOfLine = 2, kLeast = 3;
+constexpr int kLineTrials = 512, kTrials = 800;
+constexpr int kLeastOfLine = 2, kLeast = 5;
 // The guard's kernel may be slower than the best by so much, in ln: a decision would cost more than that.
 constexpr float kGuardLoss = 0.03F;
 constexpr double kDecisionSeconds = 30e-9;
@@ -61,7 +61,9 @@ void MeasuredOpTable::build_grids() {
       if (!trial.possible) continue;
       price(f, traffic_of(*op_, *args, which), trial.possible, trial.costs);
       trials[static_cast<std::size_t>(k)].push_back(trial);
-      if (which == (device_ ? Case::pinned : Case::cpu_only)) host_trials.emplace_back(f.elements(), trial);
+      if (which != (device_ ? Case::pinned : Case::cpu_only)) continue;
+      trial.possible &= ~on_one_part(f, trial.possible);
+      host_trials.emplace_back(f.elements(), trial);
     }
   }
   for (std::size_t k = 0; k < kCases; ++k)

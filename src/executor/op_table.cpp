@@ -38,6 +38,7 @@ constexpr float kLeastSigma = 0.02F;
 // Threads wait for the slowest of them. Where another program has its core, a fork takes some 15 us whatever the call
 // does; at one call in three hundred that is this much a call, and no reason to fork for less.
 constexpr double kForkRisk = 0.05e-6;
+constexpr float kLongerWay = 0.03F;
 
 }  // namespace
 
@@ -61,6 +62,9 @@ MeasuredOpTable::MeasuredOpTable(const ops::Op& op, int index, std::vector<Candi
     if (reads) plans_ |= Mask{1} << c;
     plan_reads_ |= static_cast<std::uint8_t>(reads);
     if (candidates_[c].kernel.entry().supports) asked_ |= Mask{1} << c;
+    const backends::Kernel& kernel = candidates_[c].kernel;
+    if (kernel.backend().name() == "simd" && kernel.variant() == "default" && (default_ >> c & 1))
+      base_ = static_cast<int>(c);
   }
   find_line();
   build_grids();
@@ -76,6 +80,15 @@ Mask MeasuredOpTable::supported(const Args& args, Mask wanted) const {
   return possible;
 }
 
+Mask MeasuredOpTable::on_one_part(const Features& f, Mask wanted) const {
+  Mask alone = 0;
+  for (Mask left = wanted & host_; left; left &= left - 1) {
+    const auto c = static_cast<std::size_t>(std::countr_zero(left));
+    if (candidates_[c].threads > 1 && Runner(candidates_[c], caches_).parts(f) <= 1) alone |= Mask{1} << c;
+  }
+  return alone;
+}
+
 Mask MeasuredOpTable::planned(const Traffic& traffic, Mask wanted) const {
   Mask made = 0;
   for (Mask left = wanted & plans_; left; left &= left - 1) {
@@ -86,8 +99,9 @@ Mask MeasuredOpTable::planned(const Traffic& traffic, Mask wanted) const {
   return made;
 }
 
-// However a fit bends between its points: threads begin with a fork, and p of them are no more than p.
-void MeasuredOpTable::hold_to_threads(Mask wanted, Estimates& out) const {
+// However a fit bends between its points: threads begin with a fork, p of them are no more than p, and a call of fewer
+// pieces keeps no more of them busy than it has pieces.
+void MeasuredOpTable::hold_to_threads(const Features& f, Mask wanted, Estimates& out) const {
   float one = INFINITY;
   for (Mask left = wanted & host_; left; left &= left - 1) {
     const auto c = static_cast<std::size_t>(std::countr_zero(left));
@@ -99,10 +113,18 @@ void MeasuredOpTable::hold_to_threads(Mask wanted, Estimates& out) const {
     const auto c = static_cast<std::size_t>(std::countr_zero(left));
     const Candidate& candidate = candidates_[c];
     if (candidate.threads <= 1) continue;
+    const Runner runner(candidate, caches_);
+    const auto parts = static_cast<int>(runner.parts(f));
+    if (parts <= 1) {
+      // The vectorised kernel itself, by a longer way.
+      const bool known = base_ >= 0 && (wanted >> base_ & 1);
+      out.log_seconds[c] = kLongerWay + (known ? out.log_seconds[static_cast<std::size_t>(base_)] : one);
+      continue;
+    }
     // Several private caches together can hold what one cannot.
-    double least = 0.8 * alone / candidate.threads;
+    double least = 0.8 * alone / parts;
     // Libraries may fork or not, as they see fit; our own threads always do.
-    if (candidate.kernel.backend().name() == "threads") least += 0.9 * costs_->fork_of(candidate.threads);
+    if (runner.split) least += 0.9 * costs_->fork_of(parts);
     const double run = std::exp(static_cast<double>(out.log_seconds[c]));
     out.log_seconds[c] = static_cast<float>(std::log(std::max(run, least) + kForkRisk));
   }
@@ -126,7 +148,7 @@ void MeasuredOpTable::hold_to_memory(const Features& f, Mask wanted, Estimates& 
 
 void MeasuredOpTable::price(const Features& f, const Traffic& traffic, Mask wanted, Estimates& out) const {
   predictor_.predict(f, wanted, planned(traffic, wanted), out);
-  hold_to_threads(wanted, out);
+  hold_to_threads(f, wanted, out);
   hold_to_memory(f, wanted, out);
   const double home = traffic.home_bytes > 0 && (wanted & host_) ? costs_->home_seconds(traffic) : 0;
   const bool moves = traffic.in_bytes > 0 || traffic.out_bytes > 0;

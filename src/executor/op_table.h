@@ -60,9 +60,11 @@ class MeasuredOpTable final : public OpTable {
                          const Tracker& tracker) const;
   /// Run and moves of each candidate in `wanted`.
   void price(const Features& f, const Traffic& traffic, Mask wanted, Estimates& out) const;
-  void hold_to_threads(Mask wanted, Estimates& out) const;
+  void hold_to_threads(const Features& f, Mask wanted, Estimates& out) const;
   void hold_to_memory(const Features& f, Mask wanted, Estimates& out) const;
   Mask supported(const Args& args, Mask wanted) const;
+  /// Candidates of several threads that such a call gives one piece: the vectorised kernel by a longer way.
+  Mask on_one_part(const Features& f, Mask wanted) const;
   /// Candidates whose plan cannot be one that was made before.
   Mask planned(const Traffic& traffic, Mask wanted) const;
   void build_grids();
@@ -78,6 +80,7 @@ class MeasuredOpTable final : public OpTable {
   Caches caches_;
   Mask all_ = 0, host_ = 0, device_ = 0, default_ = 0;
   Mask asked_ = 0;  // candidates that do not take every call
+  int base_ = -1;   // the vectorised kernel on one thread, which threads run in pieces; -1: none
   /// Work that is a straight line over the elements, as that of most ops with one size: then nobody has to be asked.
   struct Line {
     bool known = false;

@@ -4,16 +4,15 @@
 // See predictor.h. All candidates of an op share their points, so that the distances to them are computed once a call.
 #include "executor/predictor.h"
 
-#include <fmt/format.h>
 #include <fulcrum/stats.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <string>
 
 #include "executor/residual.h"
+#include "executor/widths.h"
 
 namespace fulcrum::executor {
 namespace {
@@ -54,78 +53,6 @@ std::vector<std::size_t> points_of(const OpPoints& points, std::size_t candidate
   return known;
 }
 
-// What disturbs a machine holds up threads first: one that waits for a core makes all of them wait. A call on threads that
-// took far longer than the same call on fewer of them says nothing about the kernel.
-constexpr double kSpikeRatio = 1.5, kSpikeSeconds = 10e-6;
-constexpr int kLeastHeldUp = 2;
-
-/// Candidates that are one kernel in several widths share a family; 0: alone. Streaming stores are another kernel. All that
-/// a library has on so many threads are the same threads.
-struct Width {
-  int family = 0, threads = 0;
-  int group = 0;
-};
-
-std::vector<Width> widths_of(std::span<const Candidate> candidates) {
-  std::vector<Width> widths;
-  std::map<std::string, int> families, groups;
-  const auto number = [](std::map<std::string, int>& of, const std::string& name) {
-    return of.emplace(name, static_cast<int>(of.size()) + 1).first->second;
-  };
-  for (const Candidate& candidate : candidates) {
-    const backends::Kernel& kernel = candidate.kernel;
-    std::string variant(kernel.variant());
-    const std::string_view backend = kernel.backend().name();
-    const bool library = backend == "cpulib";
-    const bool plain = variant == "default" || variant == "t" + std::to_string(candidate.threads);
-    Width width{0, candidate.threads};
-    width.group = number(
-        groups, fmt::format("{}/{}/{}", backend, library ? variant.substr(0, variant.find('_')) : variant,
-                            candidate.threads));
-    if (candidate.place == Place::host && (library || (plain && backend == "threads"))) {
-      if (library && variant.ends_with("_t1")) variant.resize(variant.size() - 3);
-      width.family =
-          number(families, fmt::format("{}/{}", library ? variant : std::string(backend), kernel.dtype()));
-    }
-    widths.push_back(width);
-  }
-  return widths;
-}
-
-/// Takes spikes out of the points and says what a call has to fear from them, by candidate: threads that meet them often,
-/// as those of a library that has to wake them one by one, are dear however fast they are in between. A single one says
-/// nothing about a way: two milliseconds that another program took, once, would be 20 us on each of a hundred calls.
-std::vector<double> drop_spikes(std::span<const Candidate> candidates, OpPoints& points) {
-  const std::vector<Width> widths = widths_of(candidates);
-  std::vector<double> lost(widths.size() + 1, 0), calls(widths.size() + 1, 0);  // by group
-  std::vector<int> held_up(widths.size() + 1, 0);
-  for (Point& point : points.points) {
-    const std::size_t count = std::min(widths.size(), point.samples.size());
-    std::vector<double> spikes(count, 0);
-    for (std::size_t c = 0; c < count; ++c) {
-      calls[static_cast<std::size_t>(widths[c].group)] += point.samples[c].seconds > 0;
-      for (std::size_t other = 0; other < count; ++other) {
-        const bool fewer = widths[c].family > 0 && widths[other].family == widths[c].family &&
-                           widths[other].threads < widths[c].threads;
-        const double seconds = point.samples[other].seconds, own = point.samples[c].seconds;
-        if (fewer && seconds > 0 && own > kSpikeRatio * seconds + kSpikeSeconds)
-          spikes[c] = std::max(spikes[c], own - seconds);
-      }
-    }
-    for (std::size_t c = 0; c < count; ++c) {
-      lost[static_cast<std::size_t>(widths[c].group)] += spikes[c];
-      held_up[static_cast<std::size_t>(widths[c].group)] += spikes[c] > 0;
-      if (spikes[c] > 0) point.samples[c].seconds = 0;
-    }
-  }
-  std::vector<double> mean;
-  for (const Width& width : widths) {
-    const auto group = static_cast<std::size_t>(width.group);
-    mean.push_back(held_up[group] >= kLeastHeldUp ? lost[group] / calls[group] : 0);
-  }
-  return mean;
-}
-
 // Evenly over the list when there are more than a surface takes: callers list in no particular order of size.
 OpPoints thinned(const OpPoints& all) {
   OpPoints few = all;
@@ -146,6 +73,8 @@ Predictor::Predictor(const FeatureMap& map, std::span<const Candidate> candidate
   std::vector<Features> features;
   for (const Point& point : points.points) features.push_back(map.of(point.args));
   for (const Candidate& candidate : candidates) fits_.emplace_back(Runner(candidate, caches));
+  find_narrower(candidates);
+  join_twins(points, features);
   if (map.is_line()) {
     for (std::size_t c = 0; c < fits_.size(); ++c) fit_curve(fits_[c], c, points);
   } else {
@@ -157,6 +86,39 @@ Predictor::Predictor(const FeatureMap& map, std::span<const Candidate> candidate
   fit_plans(candidates, points, features);
   price_erratic();
   for (std::size_t c = 0; c < fits_.size(); ++c) fits_[c].spike_seconds = spikes[c];
+}
+
+void Predictor::find_narrower(std::span<const Candidate> candidates) {
+  const std::vector<Width> widths = widths_of(candidates);
+  for (std::size_t c = 0; c < fits_.size(); ++c) {
+    for (std::size_t other = 0; other < fits_.size(); ++other) {
+      const bool same = fits_[c].runner.split && fits_[other].runner.split && widths[c].family > 0 &&
+                        widths[other].family == widths[c].family;
+      if (!same || widths[other].threads >= widths[c].threads) continue;
+      int& narrower = fits_[c].narrower;
+      if (narrower < 0 || widths[static_cast<std::size_t>(narrower)].threads < widths[other].threads)
+        narrower = static_cast<int>(other);
+    }
+  }
+}
+
+// Widths that do the same were measured several times over: the mean is known better than any of them.
+void Predictor::join_twins(OpPoints& points, std::span<const Features> features) const {
+  for (std::size_t i = 0; i < points.points.size(); ++i) {
+    auto& samples = points.points[i].samples;
+    std::vector<std::pair<double, int>> sums(fits_.size());  // of ln(seconds), by twin
+    const std::size_t count = std::min(fits_.size(), samples.size());
+    for (std::size_t c = 0; c < count; ++c) {
+      if (samples[c].seconds <= 0) continue;
+      auto& [sum, number] = sums[twin_of(c, features[i])];
+      sum += std::log(samples[c].seconds);
+      ++number;
+    }
+    for (std::size_t c = 0; c < count; ++c) {
+      const auto& [sum, number] = sums[twin_of(c, features[i])];
+      if (number > 1 && samples[c].seconds > 0) samples[c].seconds = std::exp(sum / number);
+    }
+  }
 }
 
 void Predictor::fit_plans(std::span<const Candidate> candidates, const OpPoints& points,
@@ -450,8 +412,8 @@ void Predictor::predict(const Features& f, Mask wanted, Mask planned, Estimates&
   if (nearest > 1) out.grade = worse(out.grade);
   for (std::size_t c = 0; c < fits_.size(); ++c) {
     if (!(wanted >> c & 1)) continue;
-    predict_one(fits_[c], with, log2_bytes, {near.data(), at_.size()}, nearest, out.log_seconds[c],
-                out.sigma[c]);
+    predict_one(fits_[twin_of(c, f)], with, log2_bytes, {near.data(), at_.size()}, nearest,
+                out.log_seconds[c], out.sigma[c]);
     out.sigma[c] = std::hypot(out.sigma[c], sigma_);
     if (fits_[c].spike_seconds > 0)
       out.log_seconds[c] = static_cast<float>(

@@ -51,10 +51,20 @@ class Predictor {
     float erratic = 0;                           // added to ln(seconds)
     double spike_seconds = 0;                    // in the mean, of calls that were held up
     int sibling = 0;
-    float ratio = 0;  // ln, to the sibling
-    int plan = -1;    // in plans_
+    float ratio = 0;    // ln, to the sibling
+    int plan = -1;      // in plans_
+    int narrower = -1;  // the same kernel on fewer threads, the most of those there are; -1: none
     Runner runner;
   };
+  /// The candidate that does what `candidate` does for such a call: threads beyond the pieces do nothing.
+  std::size_t twin_of(std::size_t candidate, const Features& f) const {
+    while (fits_[candidate].narrower >= 0 &&
+           f.pieces <= fits_[static_cast<std::size_t>(fits_[candidate].narrower)].runner.threads)
+      candidate = static_cast<std::size_t>(fits_[candidate].narrower);
+    return candidate;
+  }
+  void find_narrower(std::span<const Candidate> candidates);
+  void join_twins(OpPoints& points, std::span<const Features> features) const;
   /// Plans that read the data: one kind for all candidates that share the function that makes them.
   struct PlanFit {
     std::optional<ClosedForm> closed;

@@ -60,6 +60,20 @@ double regret_of(const RegretTrial& trial, int way, double overhead) {
   return sum / 2;
 }
 
+// What was learned in one visit is scored in the other, like the oracle; 0: nothing was.
+double regret_after(const RegretTrial& trial) {
+  double sum = 0;
+  for (const int visit : {0, 1}) {
+    const auto at = static_cast<std::size_t>(visit);
+    if (trial.after[at] < 0) return 0;
+    const double own = median_of(trial, static_cast<std::size_t>(trial.after[at]), 1 - visit);
+    if (std::isinf(own)) return 0;
+    const double best = median_of(trial, static_cast<std::size_t>(fastest(trial, visit)), 1 - visit);
+    sum += (own + trial.overhead_seconds + trial.explored_seconds[at]) / best;
+  }
+  return sum / 2;
+}
+
 }  // namespace
 
 RegretResult score(const RegretTrial& trial) {
@@ -68,6 +82,7 @@ RegretResult score(const RegretTrial& trial) {
   if (result.oracle < 0) return result;
   result.regret = regret_of(trial, trial.chosen, trial.overhead_seconds);
   result.hindsight = regret_of(trial, result.oracle, 0);
+  result.after = regret_after(trial);
   result.oracle_seconds = median_of(trial, static_cast<std::size_t>(result.oracle), -1);
   if (trial.chosen >= 0) result.chosen_seconds = median_of(trial, static_cast<std::size_t>(trial.chosen), -1);
   for (const int way : trial.rules) result.rules.push_back(regret_of(trial, way, 0));
@@ -148,6 +163,7 @@ Json to_json(const RegretReport& report) {
                         {"tier", row.tier},
                         {"in_band", row.in_band},
                         {"regret", row.regret},
+                        {"regret_after", row.regret_after},
                         {"chosen_seconds", row.chosen_seconds},
                         {"oracle_seconds", row.oracle_seconds},
                         {"overhead_seconds", row.overhead_seconds},
@@ -163,6 +179,8 @@ Json to_json(const RegretReport& report) {
               {"complete", report.complete},
               {"seed", report.seed},
               {"executor", score_json(report.executor)},
+              {"after", score_json(report.after)},
+              {"after_calls", report.after_calls},
               {"hindsight", score_json(report.hindsight)},
               {"baselines", baselines},
               {"classes_of_the_oracle", classes},

@@ -22,6 +22,9 @@ struct RegretTrial {
   double overhead_seconds = 0;  // of choosing
   bool in_band = false;
   std::vector<int> rules;  // what each baseline would take; -1: nothing
+  /// What is chosen after calls that took the times of each visit, and what trials added to a call; -1: nothing.
+  std::array<int, 2> after{-1, -1};
+  std::array<double, 2> explored_seconds{};
 };
 
 struct RegretResult {
@@ -30,6 +33,7 @@ struct RegretResult {
       1;            // of the way that was fastest in all rounds, decided for nothing: what no table can beat
   int oracle = -1;  // of all rounds
   double chosen_seconds = 0, oracle_seconds = 0;
+  double after = 0;           // regret of what was chosen after calls; 0: nothing was
   std::vector<double> rules;  // regret of each baseline; 0: it has no answer
 };
 /// Of a way that has times of one visit alone these count in both halves.

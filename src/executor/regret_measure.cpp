@@ -9,6 +9,7 @@
 
 #include "executor/candidates.h"
 #include "executor/engine.h"
+#include "executor/explore.h"
 #include "executor/regret.h"
 #include "executor/regret_calls.h"
 #include "executor/regret_rules.h"
@@ -60,12 +61,14 @@ class Meter {
   /// One call and all that is known of it so far.
   struct Trial {
     const OpTable* table;
+    int index;  // of the op
     RegretCall call;
     RegretTrial times;
     RegretRow row;
   };
   struct Source {
     const OpTable* table;
+    int index;
     ShapeSource shapes;
   };
   static Error stopped() {
@@ -75,6 +78,7 @@ class Meter {
   Result<std::vector<Trial>> first_visits(double end);
   bool visit(Trial& trial, std::size_t number);
   bool decide(Trial& trial);
+  void learn(Trial& trial);
   void finish(Trial& trial);
   Result<std::unique_ptr<Subject>> subject(const Candidate& candidate, const Args& args, Case which,
                                            const std::shared_ptr<DeviceOperands>& operands) const;
@@ -88,7 +92,7 @@ class Meter {
   Workbench bench_, pinned_;  // where host data lies, and where that of buffers does
   RegretRules rules_;
   Tracker blank_;
-  std::vector<double> regrets_, hindsight_;
+  std::vector<double> regrets_, after_, hindsight_;
   std::vector<bool> band_;
   std::vector<std::vector<double>> of_rules_;
   std::map<std::string_view, int> classes_;
@@ -107,8 +111,7 @@ int Meter::choose(const OpTable& table, const Args& args, const Traffic& traffic
                   RegretRow& row, double& overhead) const {
   const auto candidates = table.candidates();
   const OpTable::Guard guard = table.guard();
-  double elements = 1;
-  for (int i = 0; i < FeatureMap(table.op()).dims(); ++i) elements *= static_cast<double>(args.dim[i]);
+  const double elements = FeatureMap(table.op()).of(args).elements();
   if (guard.kernel && elements < static_cast<double>(guard.below) && traffic.home_bytes <= 0) {
     row.tier = "guard";
     overhead = kScoreGuardSeconds;
@@ -189,7 +192,26 @@ bool Meter::decide(Trial& trial) {
   return times.chosen >= 0 && !times.seconds[0][static_cast<std::size_t>(times.chosen)].empty();
 }
 
+/// As a program that makes this call over and over would find it: the tracker's own way from the table's answer on.
+void Meter::learn(Trial& trial) {
+  const OpTable& table = *trial.table;
+  const Args& args = trial.call.args;
+  const Traffic traffic = traffic_of(table.op(), args, trial.call.which);
+  const Asked asked{table, trial.index, args, traffic, default_mask(table.op(), table.candidates())};
+  for (const std::size_t visit : {0, 1}) {
+    if (trial.row.tier == "guard") {  // such calls are neither timed nor tried
+      trial.times.after[visit] = trial.times.chosen;
+      continue;
+    }
+    Tracker tracker;
+    const Learned learned = after_calls(asked, trial.times.seconds[visit], config_.learned_calls, tracker);
+    trial.times.after[visit] = learned.choice.candidate == 255 ? -1 : learned.choice.candidate;
+    trial.times.explored_seconds[visit] = learned.explored_seconds;
+  }
+}
+
 void Meter::finish(Trial& trial) {
+  learn(trial);
   const auto candidates = trial.table->candidates();
   const RegretResult result = score(trial.times);
   RegretRow& row = trial.row;
@@ -200,6 +222,7 @@ void Meter::finish(Trial& trial) {
   row.oracle = candidates[static_cast<std::size_t>(result.oracle)].kernel.name();
   row.in_band = trial.times.in_band;
   row.regret = result.regret;
+  row.regret_after = result.after;
   row.chosen_seconds = result.chosen_seconds;
   row.oracle_seconds = result.oracle_seconds;
   row.overhead_seconds = trial.times.overhead_seconds;
@@ -214,6 +237,7 @@ void Meter::finish(Trial& trial) {
   row.ways = std::move(timed);
   ++classes_[class_of(candidates[static_cast<std::size_t>(result.oracle)])];
   regrets_.push_back(result.regret);
+  after_.push_back(result.after);
   hindsight_.push_back(result.hindsight);
   band_.push_back(row.in_band);
   for (std::size_t r = 0; r < result.rules.size(); ++r) of_rules_[r].push_back(result.rules[r]);
@@ -228,7 +252,7 @@ Result<std::vector<Meter::Source>> Meter::sources() const {
                                            : std::find(config_.ops.begin(), config_.ops.end(),
                                                        ops[i]->name) != config_.ops.end();
     if (!table || !asked || table->candidates().size() < 2) continue;
-    sources.push_back({table, ShapeSource(*ops[i], config_.seed + i)});
+    sources.push_back({table, static_cast<int>(i), ShapeSource(*ops[i], config_.seed + i)});
   }
   if (sources.empty())
     return Error{Code::usage, "no op has two ways to run here", "name ops that have: `fulcrum ops`"};
@@ -247,7 +271,7 @@ Result<std::vector<Meter::Trial>> Meter::first_visits(double end) {
     const Case which = !device_ ? Case::cpu_only : lap / 2 % 2 == 0 ? Case::pageable : Case::resident;
     const auto call = draw_call(*source.table, source.shapes, which, lap % 2 == 0);
     if (!call) continue;
-    Trial trial{.table = source.table, .call = *call, .times = {}, .row = {}};
+    Trial trial{.table = source.table, .index = source.index, .call = *call, .times = {}, .row = {}};
     if (!visit(trial, 0) || !decide(trial)) continue;
     trials.push_back(std::move(trial));
     if (config_.progress) config_.progress(static_cast<int>(trials.size()), 2 * config_.points, 0);
@@ -278,6 +302,8 @@ Result<RegretReport> Meter::run() {
     return Error{Code::inconclusive, "no call could be measured within the budget", "raise --budget"};
   report.complete = static_cast<int>(regrets_.size()) >= config_.points;
   report.executor = summarise(regrets_, band_);
+  report.after = summarise(after_, band_);
+  report.after_calls = config_.learned_calls;
   report.hindsight = summarise(hindsight_, band_);
   for (std::size_t r = 0; r < of_rules_.size(); ++r) {
     if (std::any_of(of_rules_[r].begin(), of_rules_[r].end(), [](double regret) { return regret > 0; }))

@@ -85,8 +85,7 @@ std::vector<int> RegretRules::answers(const OpTable& table, const Args& args, co
   const int one = first_of(table, possible, Place::host, false);
   const int all = first_of(table, possible, Place::host, true);
   const int gpu = first_of(table, possible, Place::device, false);
-  double elements = 1;
-  for (int i = 0; i < FeatureMap(table.op()).dims(); ++i) elements *= static_cast<double>(args.dim[i]);
+  const double elements = FeatureMap(table.op()).of(args).elements();
   const double side = std::cbrt(table.op().work(args).flops / 2);
   const auto threshold = [&](bool large) { return has_device_ ? (large ? gpu : all) : (large ? all : one); };
   return {one,

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 namespace fulcrum::executor {
 namespace {
@@ -19,6 +20,7 @@ constexpr std::int64_t kMostCallsInRound = 2000;
 constexpr double kShort = 1e-3, kSettled = 1.3, kSettledSlack = 3e-7, kSettleSeconds = 1e-3;
 constexpr int kMostSettling = 12, kLeastRounds = 3;
 constexpr double kLeastNoise = 0.005, kLookNoise = 0.15;
+constexpr double kDisturbed = 1.3, kRestless = 1.25;
 
 // Seconds of one call among `count`; 0: it failed.
 double time_once(Subject& subject, std::int64_t count, const measure::Clock& clock) {
@@ -70,6 +72,7 @@ std::vector<std::vector<double>> time_rounds(std::span<Subject* const> subjects,
       if (took > 0) look[s] = std::min(look[s], took);
     }
   }
+  std::size_t before = kGroups;  // group of the subject that was timed last
   for (int round = 0; round < config.rounds; ++round) {
     for (std::size_t i = 0; i < subjects.size(); ++i) {
       // Every second round runs backwards: nobody always comes after the same one.
@@ -81,7 +84,11 @@ std::vector<std::vector<double>> time_rounds(std::span<Subject* const> subjects,
         if (round == 0) seconds[s].push_back(look[s]);
         continue;
       }
-      if (look[s] < kShort && !settle(*subjects[s], look[s], clock)) continue;
+      // The first long call after those of the other group finds its data in the other's caches: it is not timed either.
+      const bool after_others = std::exchange(before, group(s)) != group(s);
+      const bool ready = look[s] < kShort ? settle(*subjects[s], look[s], clock)
+                                          : !after_others || time_once(*subjects[s], 1, clock) > 0;
+      if (!ready) continue;
       const double calls = std::ceil(config.window_seconds / look[s]);
       const auto count = std::clamp(static_cast<std::int64_t>(calls), std::int64_t{1}, kMostCallsInRound);
       const double took = time_once(*subjects[s], count, clock);
@@ -89,6 +96,32 @@ std::vector<std::vector<double>> time_rounds(std::span<Subject* const> subjects,
     }
   }
   return seconds;
+}
+
+// Looks at one call, some seconds apart. Where they nearly agree all are the machine as it is, and calls to come will find
+// any of them (a machine is a fifth slower for some seconds at a time); far above the
+// shortest one was disturbed, which only adds time.
+double together(std::span<const double> looks) {
+  const double least = *std::min_element(looks.begin(), looks.end());
+  double sum = 0, count = 0;
+  for (const double seconds : looks) {
+    if (seconds > kDisturbed * least) continue;
+    sum += std::log(seconds);
+    ++count;
+  }
+  return std::exp(sum / count);
+}
+
+// Whether a candidate that may win was disturbed: its quartiles are far apart.
+bool is_restless(const std::vector<std::vector<double>>& times) {
+  double best = INFINITY;
+  for (const auto& rounds : times) {
+    if (rounds.size() > 1) best = std::min(best, stats::median(rounds));
+  }
+  return std::any_of(times.begin(), times.end(), [&](const std::vector<double>& rounds) {
+    return rounds.size() > 1 && stats::quantile(rounds, 0.25) < 1.5 * best &&
+           stats::quantile(rounds, 0.75) > kRestless * stats::quantile(rounds, 0.25);
+  });
 }
 
 Sample sample_of(std::span<const double> seconds) {

@@ -23,6 +23,10 @@ struct RoundsConfig {
 /// Seconds of a call by subject, then by round. Subjects that failed have none, hopeless ones a single one.
 std::vector<std::vector<double>> time_rounds(std::span<Subject* const> subjects, const RoundsConfig& config);
 
+/// Several looks at one call, at least one.
+double together(std::span<const double> looks);
+bool is_restless(const std::vector<std::vector<double>>& times);
+
 /// Median, and one sigma of its logarithm. No times: seconds 0.
 Sample sample_of(std::span<const double> seconds);
 

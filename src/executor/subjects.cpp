@@ -110,16 +110,16 @@ Result<std::unique_ptr<Subject>> make_subject(const Candidate& candidate, const 
                                               const std::shared_ptr<DeviceOperands>& operands,
                                               const measure::Clock& clock) {
   if (candidate.place == Place::device) return make_device_subject(candidate, operands, false);
+  FULCRUM_TRY(backends::Call call, backends::Call::make(candidate.kernel, host));
   const bool reads = candidate.kernel.entry().plan_reads != 0;
   double plan_seconds = 0;
-  // The first plan of a kernel may load a library: the least of three is what every later one takes.
-  for (int i = 0; reads && i < 3; ++i) {
+  // The first plan of a kernel may load a library: the least of the later ones is what every call pays.
+  for (int i = 0; reads && i < 2; ++i) {
     const double begin = clock.now();
-    FULCRUM_TRY(const backends::Call call, backends::Call::make(candidate.kernel, host));
+    FULCRUM_TRY(call, backends::Call::make(candidate.kernel, host));
     const double took = clock.now() - begin;
     plan_seconds = i == 0 ? took : std::min(plan_seconds, took);
   }
-  FULCRUM_TRY(backends::Call call, backends::Call::make(candidate.kernel, host));
   auto subject = std::make_unique<HostSubject>(std::move(call));
   subject->plan_seconds = plan_seconds;
   return std::unique_ptr<Subject>(std::move(subject));

@@ -141,6 +141,19 @@ class CudaDnnRows : public backends::OnDevice {
     }
     return result;
   }
+  /// Three calls in one recording, twice: the guard then begins beside the attention, and still comes behind it.
+  void replay(const fulcrum_kernel& kernel, fulcrum_args args) {
+    const fulcrum_backend& table = backend_->table();
+    void* graph = nullptr;
+    if (kernel.plan) {
+      ASSERT_EQ(kernel.plan(&kernel, &args, &args.plan).code, FULCRUM_OK);
+    }
+    ASSERT_EQ(table.graph_open(&kernel, &args, 1, 3, &graph).code, FULCRUM_OK) << kernel.variant;
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(table.graph_run(graph, nullptr).code, FULCRUM_OK);
+    EXPECT_EQ(table.stream_wait(nullptr).code, FULCRUM_OK) << kernel.variant;
+    table.graph_close(graph);
+    if (kernel.drop) kernel.drop(args.plan);
+  }
   /// Rows of the last head that see the spot are NaN in every column; the other head is finite.
   void expect_rows(const Heads& c, const Spot& spot, std::int64_t at, const std::vector<std::uint16_t>& o,
                    const std::string& text) {
@@ -160,7 +173,7 @@ class CudaDnnRows : public backends::OnDevice {
 
 TEST_F(CudaDnnRows, ThatSeeAnInfAreNaNWhereverItStands) {
   int ran = 0;
-  for (const Heads& c : {Heads{256, 256, 64, true, true}, Heads{1200, 1300, 64, true, false},
+  for (const Heads& c : {Heads{256, 256, 64, true, true}, Heads{2200, 2300, 64, true, false},
                          Heads{192, 100, 128, false, true}, Heads{130, 131, 80, true, true}}) {
     for (const Spot& spot : kSpots) {
       const std::int64_t lengths[3] = {c.queries, c.keys, c.keys};
@@ -181,15 +194,49 @@ TEST_F(CudaDnnRows, ThatSeeAnInfAreNaNWhereverItStands) {
           auto* o = place(nothing, shift);
           args.ptr[3] = o;
           run(*kernel, args);
-          expect_rows(c, spot, at, fetch(o, static_cast<std::int64_t>(nothing.size())),
-                      fmt::format("{} {} Sq={} Skv={} D={} shift={}", kernel->variant, spot.name, c.queries,
-                                  c.keys, c.d, shift));
+          const std::string text = fmt::format("{} {} Sq={} Skv={} D={} shift={}", kernel->variant, spot.name,
+                                               c.queries, c.keys, c.d, shift);
+          const std::vector<std::uint16_t> alone = fetch(o, static_cast<std::int64_t>(nothing.size()));
+          expect_rows(c, spot, at, alone, text);
           if (HasFatalFailure()) return;
           ++ran;
+          if (shift != 0 || std::string_view(kernel->variant) != "cudnn") continue;
+          args.ptr[3] = place(nothing, shift);
+          replay(*kernel, args);
+          const auto* recorded = static_cast<const std::uint16_t*>(args.ptr[3]);
+          expect_rows(c, spot, at, fetch(recorded, static_cast<std::int64_t>(nothing.size())),
+                      text + " recorded");
+          if (HasFatalFailure()) return;
         }
         release();
       }
     }
+  }
+  EXPECT_GT(ran, 0);
+}
+
+TEST_F(CudaDnnRows, OfFirstQueriesAreNaNHoweverFewKeysTheySee) {
+  const Heads c{512, 512, 64, true, true};
+  constexpr std::int64_t kAt = 5;
+  const Spot spot{"a query that scores -Inf with the first keys", 0, 0, kInfinite, 0};
+  std::vector<std::uint16_t> values[3] = {halves(c, c.queries, 0, 0), halves(c, c.keys, 1, 0),
+                                          halves(c, c.keys, 2, 0)};
+  values[0][element(c, c.queries, kHeads - 1, kAt) + kColumn] = ops::half_from_float(kInfinite);
+  for (std::int64_t key = 0; key <= kAt; ++key)
+    values[1][element(c, c.keys, kHeads - 1, key) + kColumn] = ops::half_from_float(-0.5F);
+  fulcrum_args args = {};
+  args.dim[0] = 1, args.dim[1] = kHeads, args.dim[2] = c.queries, args.dim[3] = c.keys, args.dim[4] = c.d;
+  args.scalar[0].i = 1;
+  for (int slot = 0; slot < 3; ++slot) args.ptr[slot] = place(values[slot], 0);
+  int ran = 0;
+  for (const fulcrum_kernel* kernel : kernels_of("attention", args)) {
+    if (std::string_view(kernel->dtype) != "f16") continue;
+    const std::vector<std::uint16_t> nothing(values[0].size(), 0x1234);
+    auto* o = place(nothing, 0);
+    args.ptr[3] = o;
+    run(*kernel, args);
+    expect_rows(c, spot, kAt, fetch(o, static_cast<std::int64_t>(nothing.size())), kernel->variant);
+    ++ran;
   }
   EXPECT_GT(ran, 0);
 }

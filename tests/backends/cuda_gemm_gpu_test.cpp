@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Our own products on a device at sizes that take each of their tiles, with edges that no tile fits, bias and
-// activation, and with NaN and Inf among the inputs.
+// activation, and with NaN and Inf among the inputs. Products by the library, which replay what their plan recorded.
 #include <fmt/format.h>
 #include <fulcrum/backends/device.h>
 #include <fulcrum/backends/dtypes.h>
 #include <gtest/gtest.h>
 
 #include "support/instances.h"
+#include "support/on_device.h"
 
 namespace fulcrum::test {
 namespace {
@@ -65,6 +66,66 @@ TEST_P(CudaGemm, OwnTilesAreRightAtTheirEdges) {
 INSTANTIATE_TEST_SUITE_P(Variants, CudaGemm,
                          ::testing::Values("own_tf32", "own_f16", "own_bf16", "group_tf32", "group_fp32"),
                          [](const auto& info) { return std::string(info.param); });
+
+class CudaProducts : public backends::OnDevice {
+ protected:
+  void call(const fulcrum_kernel& kernel, const fulcrum_args& args, std::int64_t count = 1) {
+    EXPECT_EQ(kernel.run(&args, nullptr, count).code, FULCRUM_OK) << kernel.variant;
+    EXPECT_EQ(backend_->table().stream_wait(nullptr).code, FULCRUM_OK) << kernel.variant;
+  }
+};
+
+/// What a plan keeps of the call that it was made for belongs to that call's memory and to no other's.
+TEST_F(CudaProducts, ReadAndWriteTheMemoryOfEachCallWhateverTheirPlanWasMadeFor) {
+  constexpr std::int64_t kSide = 256;  // the library is the fastest here, in f32
+  constexpr auto kElements = static_cast<std::size_t>(kSide * kSide);
+  std::vector<float> a(kElements), b(kElements), twice(kElements);
+  for (std::size_t i = 0; i < kElements; ++i) {
+    a[i] = static_cast<float>(i % 17) - 8;
+    b[i] = static_cast<float>(i % 13) - 6;
+    twice[i] = 2 * a[i];
+  }
+  const std::vector<float> empty(kElements, -1.0F);
+  fulcrum_args args = {};
+  args.dim[0] = args.dim[1] = args.dim[2] = kSide;
+  float* const left = place(a, 0);
+  float* const first = place(empty, 0);
+  args.ptr[0] = left;
+  args.ptr[1] = place(b, 0);
+  args.ptr[3] = first;
+  for (const fulcrum_kernel* kernel : kernels_of("matmul", args)) {
+    if (std::string_view(kernel->dtype ? kernel->dtype : "f32") != "f32" || !kernel->plan) continue;
+    SCOPED_TRACE(kernel->variant);
+    fulcrum_args planned = args;
+    ASSERT_EQ(kernel->plan(kernel, &planned, &planned.plan).code, FULCRUM_OK);
+    call(*kernel, planned, 3);
+    const std::vector<float> product = fetch(first, kSide * kSide);
+    EXPECT_EQ(product[0], [&] {
+      float sum = 0;
+      for (std::size_t k = 0; k < kSide; ++k) sum += a[k] * b[k * kSide];
+      return sum;
+    }());
+
+    fulcrum_args elsewhere = planned;
+    float* const second = place(empty, 0);
+    elsewhere.ptr[3] = second;
+    elsewhere.ptr[0] = place(twice, 0);
+    call(*kernel, elsewhere);
+    const std::vector<float> doubled = fetch(second, kSide * kSide);
+    std::vector<float> expected = product;
+    for (float& value : expected) value *= 2;  // whole numbers: exact in every precision
+    EXPECT_EQ(doubled, expected);
+    EXPECT_EQ(fetch(first, kSide * kSide), product) << "a call on other memory wrote into the plan's";
+
+    // New numbers in the plan's memory.
+    ASSERT_EQ(backend_->table().copy(left, twice.data(), twice.size() * sizeof(float), nullptr).code,
+              FULCRUM_OK);
+    call(*kernel, planned);
+    EXPECT_EQ(fetch(first, kSide * kSide), expected);
+    ASSERT_EQ(backend_->table().copy(left, a.data(), a.size() * sizeof(float), nullptr).code, FULCRUM_OK);
+    kernel->drop(planned.plan);
+  }
+}
 
 }  // namespace
 }  // namespace fulcrum::test

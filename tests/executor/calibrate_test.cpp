@@ -7,8 +7,11 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <set>
+#include <utility>
 
 #include "executor/calibrate_costs.h"
+#include "executor/calibrate_op.h"
 #include "executor/candidates.h"
 #include "executor/named_ops.h"
 #include "executor/op_table.h"
@@ -128,6 +131,67 @@ TEST_F(CalibrateTest, CopiesCostWhatOneMoreAddsToACall) {
   EXPECT_GT(costs->pinned_out.seconds(2 * bytes), costs->pinned_out.seconds(bytes));
 }
 
+TEST_F(CalibrateTest, SeveralLooksAtCostsCountInTheMeanAndForksAtTheirBest) {
+  Costs quick, slow;
+  quick.pinned_home.knots = {{4096, 6e-6}, {65536, 9e-6}};
+  slow.pinned_home.knots = {{4096, 24e-6}, {65536, 16e-6}};
+  quick.launch_sync_seconds = 4e-6;
+  slow.launch_sync_seconds = 9e-6;
+  quick.forks = {{2, 3e-6}};
+  slow.forks = {{2, 1e-6}};
+  quick.fork_seconds = 3e-6;
+  slow.fork_seconds = 1e-6;
+  const Costs looks[] = {quick, slow};
+  const Costs mean = costs_of(looks);
+  EXPECT_NEAR(mean.pinned_home.knots[0].second, 12e-6, 1e-12);
+  EXPECT_NEAR(mean.pinned_home.knots[1].second, 12e-6, 1e-12);
+  EXPECT_TRUE(mean.pageable_home.knots.empty());
+  EXPECT_NEAR(mean.launch_sync_seconds, 6e-6, 1e-12);
+  EXPECT_EQ(mean.forks[0].second, 1e-6);
+  EXPECT_EQ(mean.fork_seconds, 1e-6);
+}
+
+/// Kernels of relu on the virtual clock: one whose data leaves a cache at 6144 elements, and one that forks.
+fulcrum_status run_stepping(const fulcrum_args* args, void*, std::int64_t count) {
+  const auto n = static_cast<double>(args->dim[0]);
+  const double each = n <= 6144 ? 2.5e-11 : 1.1e-10;
+  VirtualMachine::get().advance(static_cast<double>(count) * (1e-8 + n * each));
+  return {};
+}
+fulcrum_status run_forking(const fulcrum_args* args, void*, std::int64_t count) {
+  const auto n = static_cast<double>(args->dim[0]);
+  VirtualMachine::get().advance(static_cast<double>(count) * (4e-7 + n * 2.5e-11));
+  return {};
+}
+
+TEST_F(CalibrateTest, SizesLieCloseTogetherWhereTimesMakeAStep) {
+  const ops::Op& op = op_named("relu");
+  fulcrum_backend table{};
+  table.name = "simd";
+  table.kind = "cpu";
+  const backends::Backend backend(&table);
+  fulcrum_kernel stepping{}, forking{};
+  stepping.op = forking.op = "relu";
+  stepping.variant = forking.variant = "default";
+  stepping.run = run_stepping;
+  forking.run = run_forking;
+  const std::vector<Candidate> candidates{{backends::Kernel(&backend, &stepping), Place::host, 1},
+                                          {backends::Kernel(&backend, &forking), Place::host, 2}};
+  Workbench bench(std::int64_t{96} << 20);
+  const CalibrationTools tools{.bench = &bench, .clock = machine_->clock()};
+  OpCalibration calibration(op, candidates, tools);
+  const OpPoints points = calibration.run(10);
+  std::int64_t below = 0, above = 1 << 30;
+  std::set<std::int64_t> sizes;
+  for (const Point& point : points.points) {
+    const std::int64_t n = point.args.dim[0];
+    EXPECT_TRUE(sizes.insert(n).second) << n << " twice";
+    (n <= 6144 ? below : above) = n <= 6144 ? std::max(below, n) : std::min(above, n);
+  }
+  EXPECT_LT(static_cast<double>(above) / static_cast<double>(below), 1.1) << below << " " << above;
+  EXPECT_LT(points.points.size(), 37u);
+}
+
 /// Takes what it is told to, on the virtual clock.
 class Scripted final : public Subject {
  public:
@@ -153,6 +217,31 @@ TEST_F(CalibrateTest, ASpikeDoesNotMoveTheMedian) {
   EXPECT_NEAR(sample_of(times[1]).seconds, 1e-3, 1e-9);
   EXPECT_TRUE(times[2].empty());
   EXPECT_EQ(sample_of(times[2]).seconds, 0);
+}
+
+TEST_F(CalibrateTest, TheFirstLongCallAfterThoseOfTheOtherPlaceIsNotTimed) {
+  VirtualMachine& machine = VirtualMachine::get();
+  /// Takes half as long again when the other one was the last to run.
+  struct Cold final : Subject {
+    Cold(const VirtualMachine& on, int own, int& before) : machine(on), number(own), last(before) {}
+    Status run(std::int64_t count) override {
+      machine.advance((std::exchange(last, number) == number ? 2e-3 : 3e-3) * static_cast<double>(count));
+      return {};
+    }
+    const VirtualMachine& machine;
+    int number;
+    int& last;
+  };
+  int last = -1;
+  Cold here(machine, 0, last), there(machine, 1, last);
+  Subject* subjects[] = {&here, &there};
+  const int groups[] = {0, 1};
+  const auto times =
+      time_rounds(subjects, RoundsConfig{.rounds = 4, .groups = groups, .clock = machine.clock()});
+  for (const auto& rounds : times) {
+    EXPECT_EQ(rounds.size(), 4u);
+    for (const double seconds : rounds) EXPECT_NEAR(seconds, 2e-3, 1e-9);
+  }
 }
 
 TEST_F(CalibrateTest, AHopelessCandidateIsLookedAtOnce) {

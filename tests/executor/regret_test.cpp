@@ -78,6 +78,18 @@ TEST(Regret, OfTheOracleItselfIsExactlyOne) {
   EXPECT_DOUBLE_EQ(score(trial).regret, 1);
 }
 
+TEST(Regret, WhatWasLearnedInOneVisitIsScoredInTheOther) {
+  RegretTrial trial;
+  trial.seconds[0] = {{2e-6}, {1e-6}};
+  trial.seconds[1] = {{2e-6}, {1e-6}};
+  trial.chosen = 0;
+  EXPECT_EQ(score(trial).after, 0) << "nothing was learned";
+  trial.after = {1, 0};
+  trial.explored_seconds = {0.1e-6, 0.2e-6};
+  EXPECT_NEAR(score(trial).regret, 2, 1e-9);
+  EXPECT_NEAR(score(trial).after, (1.1 + 2.2) / 2, 1e-9);
+}
+
 TEST(Regret, SummaryHasBandAndWorst) {
   std::vector<double> regrets;
   std::vector<bool> band;

@@ -345,11 +345,30 @@ TEST(Table, ThreadsAreNeverPredictedBelowAForkAndTheirShare) {
   for (int i = 0; i < 100; ++i) {
     const auto args = source.draw(1e-8, 1e-2);
     if (!args) continue;
+    const bool several = FeatureMap(table.op()).of(*args).pieces > 1;
     const auto prices = table.prices(*args, {});
     for (std::size_t c = 0; c < prices.size(); ++c) {
-      const bool forks = table.candidates()[c].kernel.backend().name() == "threads";
+      const bool forks = several && table.candidates()[c].kernel.backend().name() == "threads";
       EXPECT_GT(prices[c].seconds, forks ? 4e-6 : 0);
     }
+  }
+}
+
+TEST(Table, ACallOfOnePieceIsNoCheaperOnManyThreads) {
+  const OpTable& table = of("softmax");
+  const Args args = args_of(table.op(), "rows=1,n=256");
+  ASSERT_EQ(FeatureMap(table.op()).of(args).pieces, 1);
+  const auto prices = table.prices(args, {});
+  double alone = 0;
+  for (std::size_t c = 0; c < prices.size(); ++c) {
+    if (table.candidates()[c].kernel.name() == "softmax/simd/default") alone = prices[c].seconds;
+  }
+  ASSERT_GT(alone, 0);
+  for (std::size_t c = 0; c < prices.size(); ++c) {
+    if (table.candidates()[c].threads < 2 || table.candidates()[c].kernel.backend().name() != "threads")
+      continue;
+    EXPECT_GT(prices[c].seconds, alone);
+    EXPECT_LT(prices[c].seconds, 1.1 * alone) << "and no dearer by a fork that does not happen";
   }
 }
 

@@ -16,4 +16,15 @@ cmake -S "$source_dir" -B "$build_dir" -G Ninja -DCMAKE_BUILD_TYPE=Release -DFUL
   -DCMAKE_TOOLCHAIN_FILE="$source_dir/tests/neon/toolchain.cmake" >"$build_dir.configure.log" 2>&1 ||
   { cat "$build_dir.configure.log"; exit 1; }
 cmake --build "$build_dir" --target conformance_test
-exec qemu-aarch64-static -L /usr/aarch64-linux-gnu "$build_dir/tests/conformance_test" --gtest_filter="$filter" --gtest_brief=1
+# One process a core, each with its share of the tests.
+shards=$(nproc) failed=0 running=()
+for ((shard = 0; shard < shards; ++shard)); do
+  GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard qemu-aarch64-static -L /usr/aarch64-linux-gnu \
+    "$build_dir/tests/conformance_test" --gtest_filter="$filter" --gtest_brief=1 >"$build_dir/shard$shard.log" 2>&1 &
+  running+=($!)
+done
+for ((shard = 0; shard < shards; ++shard)); do
+  wait "${running[shard]}" || failed=1
+  cat "$build_dir/shard$shard.log"
+done
+exit $failed

@@ -101,6 +101,13 @@ TEST(GoldensPipeline, FusedAndUnfusedGiveTheSameBits) {
       {"h=40,w=150", "kh=5,kw=4", "pad_y=0,pad_x=3", "h=36,w=153", 3, 2},
       {"h=50,w=70", "kh=3,kw=3", "pad_y=0,pad_x=0", "h=48,w=68", 25, 4.6},
       {"h=9,w=200", "kh=7,kw=7", "pad_y=3,pad_x=3", "h=9,w=200", 16, 4.5},
+      // Thresholds in the midst of what the windows have.
+      {"h=90,w=161", "kh=3,kw=3", "pad_y=1,pad_x=1", "h=90,w=161", 9, 3.7},
+      {"h=33,w=130", "kh=3,kw=3", "pad_y=1,pad_x=1", "h=33,w=130", 11, 4},
+      {"h=16,w=65", "kh=3,kw=3", "pad_y=1,pad_x=1", "h=16,w=65", 10, 3.9},
+      {"h=49,w=40", "kh=3,kw=3", "pad_y=1,pad_x=1", "h=49,w=40", 5, 4},
+      {"h=18,w=31", "kh=3,kw=3", "pad_y=1,pad_x=1", "h=18,w=31", 2, 1.5},
+      {"h=17,w=20", "kh=3,kw=3", "pad_y=1,pad_x=1", "h=17,w=20", 1, 0},
   };
   for (const Composition& c : compositions) {
     for (const std::string_view range : {"kernel_bound", "auto"}) {
@@ -120,6 +127,71 @@ TEST(GoldensPipeline, FusedAndUnfusedGiveTheSameBits) {
         }
       }
     }
+  }
+}
+
+/// Blocks of `size` pixels a side, each of one of four values.
+std::vector<float> patches(std::size_t h, std::size_t w, std::size_t size) {
+  std::vector<float> image(h * w);
+  for (std::size_t i = 0; i < image.size(); ++i) {
+    const std::size_t row = i / w / size, column = i % w / size;
+    image[i] = 0.25F * static_cast<float>((7 * row * row + 3 * column * row + column) % 4);
+  }
+  return image;
+}
+
+TEST(GoldensPipeline, ManyPixelsOfAWindowMayShareABin) {
+  constexpr std::size_t kHigh = 45, kWide = 150;
+  for (const std::size_t size : {2u, 5u, 11u, 40u}) {
+    for (const auto& [window, t] : {std::pair{3, 0.6}, {8, 1.0}, {9, 0.9}, {11, 1.2}}) {
+      const Composition c{"h=45,w=150", "kh=1,kw=1", "pad_y=0,pad_x=0", "h=45,w=150", window, t};
+      const std::string shape = fmt::format("{},{},{},W={},t={}", c.size, c.kernel, c.padding, window, t);
+      for (const backends::Kernel& kernel : host_kernels(kPipelineOp)) {
+        for (const std::string& isa : isas_of(kernel)) {
+          SCOPED_TRACE(fmt::format("{} {} {} patches of {}", kernel.name(), isa, shape, size));
+          const ForcedIsa forced(isa);
+          auto problem = ops::Problem::make(op_of(kPipelineOp), shape_of(shape));
+          ASSERT_TRUE(problem.ok()) << problem.error().message;
+          set(*problem, 0, patches(kHigh, kWide, size));
+          set(*problem, 1, std::vector<float>{1});
+          problem->adopt_inputs();
+          ASSERT_TRUE(run(kernel, *problem));
+          const auto out = problem->buffer(2);
+          ASSERT_EQ(std::vector<std::byte>(out.begin(), out.end()),
+                    composed(c, "kernel_bound", *problem, kernel));
+        }
+      }
+    }
+  }
+}
+
+/// Every second column is 1: each window of an even width has an entropy of 1 bit.
+std::vector<float> stripes(std::size_t h, std::size_t w) {
+  std::vector<float> image(h * w);
+  for (std::size_t i = 0; i < image.size(); ++i) image[i] = i % w % 2 == 0 ? 0 : 1;
+  return image;
+}
+
+TEST(GoldensPipeline, EveryWindowMayLieOnAThreshold) {
+  constexpr std::size_t kHigh = 300, kWide = 90;
+  const auto is_below = [](std::size_t x) {  // where the border leaves 5 or 7 columns of a window of 8
+    return x == 1 || x == 3 || x == kWide - 3 || x == kWide - 1;
+  };
+  for (const bool reached : {false, true}) {
+    // A threshold is to be exceeded.
+    const double t = reached ? std::nextafter(1.0F, 0.0F) : 1.0;
+    on_each_kernel(kPipelineOp, fmt::format("h=300,w=90,kh=1,kw=1,W=8,range=fixed,lo=0,hi=0.5,t={:.17g}", t),
+                   {stripes(kHigh, kWide), {1}}, [&](ops::Problem& problem) {
+                     const auto map = labels(problem, 2);
+                     for (std::size_t i = 0; i < map.size(); ++i) {
+                       const std::size_t x = i % kWide;
+                       const bool border = x == 0 || x + 1 == kWide || i < kWide || i >= map.size() - kWide;
+                       if (reached && !border && (is_below(x - 1) || is_below(x) || is_below(x + 1)))
+                         continue;
+                       ASSERT_EQ(map[i], reached && !is_below(x) ? 2 : 3) << i / kWide << ", " << x;
+                     }
+                     EXPECT_EQ(clamped(problem, 3), static_cast<std::int64_t>(kHigh * kWide / 2));
+                   });
   }
 }
 

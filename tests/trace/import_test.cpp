@@ -343,6 +343,19 @@ TEST(Chrome, ItsOwnExportCanBeImported) {
   }
 }
 
+TEST(Chrome, WindowsOfOneProcessAreWindowsAgain) {
+  GpuTrace before = traced();
+  const std::int64_t end = before.ops.back().end_ns;
+  before.windows = {{.process = 0, .begin_ns = 0, .end_ns = end / 2},
+                    {.process = 0, .begin_ns = end / 2 + 1000, .end_ns = end}};
+  const auto after = from_kineto(chrome_trace(before), "x");
+  ASSERT_TRUE(after.ok()) << after.error().message;
+  ASSERT_EQ(after->windows.size(), 2u);
+  const std::int64_t apart = after->windows[1].begin_ns - after->windows[0].end_ns;
+  EXPECT_EQ(apart, 1000);
+  EXPECT_EQ(after->windows[1].end_ns - after->windows[1].begin_ns, end - end / 2 - 1000);
+}
+
 TEST(Chrome, AnEmptyTraceIsAnEmptyList) {
   const auto json = json_parse(chrome_trace(GpuTrace{}), "x");
   ASSERT_TRUE(json.ok()) << json.error().message;

@@ -21,7 +21,7 @@ set_target_properties(trace_empty_cupti PROPERTIES OUTPUT_NAME cupti SUFFIX .so.
 target_link_options(trace_empty_cupti PRIVATE -Wl,-soname,libcupti.so.13)
 add_executable(trace_injected ${CMAKE_CURRENT_LIST_DIR}/programs/injected.cpp)
 target_include_directories(trace_injected PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-target_link_libraries(trace_injected PRIVATE ${CMAKE_DL_LIBS})
+target_link_libraries(trace_injected PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
 set_target_properties(trace_injected PROPERTIES OUTPUT_NAME injected RUNTIME_OUTPUT_DIRECTORY ${fakes})
 add_executable(trace_ranges ${CMAKE_CURRENT_LIST_DIR}/programs/ranges.cpp)
 target_include_directories(trace_ranges SYSTEM PRIVATE ${FULCRUM_CUPTI_INCLUDE}
@@ -37,4 +37,5 @@ add_dependencies(trace_test fulcrum_inject trace_fake_cupti trace_empty_cupti tr
 # The injected library's own parts that are plain arithmetic.
 target_sources(trace_test PRIVATE ${PROJECT_SOURCE_DIR}/src/trace/inject/governor.cpp
                ${PROJECT_SOURCE_DIR}/src/trace/inject/api.cpp ${PROJECT_SOURCE_DIR}/src/trace/inject/frame_sizes.cpp
+               ${PROJECT_SOURCE_DIR}/src/trace/inject/totals.cpp
                ${PROJECT_SOURCE_DIR}/src/trace/inject/contents.cpp)

@@ -12,32 +12,13 @@ import time
 
 import torch
 
+from with_torch.intervals import MAX_REPLAYS, MIN_REPLAYS, in_turns, interval
+
 MIN_CALLS = 20
-MIN_REPLAYS = 30
-MAX_REPLAYS = 1000
 TARGET_REPLAY_SECONDS = 200e-6  # well above the resolution of events, half a microsecond
 MI = 1 << 20
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 PRECISIONS = (("fp32", "f32"), ("tf32", "f32"), ("fp16", "f16"), ("bf16", "bf16"))
-
-
-def interval(samples):
-    """Median and the narrowest order-statistic interval that holds it in at least 95 of 100 cases."""
-    values = sorted(samples)
-    n = len(values)
-    median = values[n // 2] if n % 2 else 0.5 * (values[n // 2 - 1] + values[n // 2])
-    tail, rank, term = 0.0, 0, 0.5**n if n < 1000 else 0.0
-    if term > 0:
-        for k in range(n):
-            tail += term
-            if 2 * tail > 0.05:
-                break
-            rank = k + 1
-            term *= (n - k) / (k + 1)
-    else:
-        rank = max(0, math.floor(n / 2 - 0.98 * math.sqrt(n)))
-    low, high = (values[rank - 1], values[n - rank]) if rank > 0 else (values[0], values[-1])
-    return {"median": median, "ci_low": low, "ci_high": high, "level": 0.95, "samples": n}
 
 
 def set_tf32(on):
@@ -69,7 +50,8 @@ class Bench:
         count = max(1, min(count, 64, 1 + int(0.8 * free / max(need, 1))))
         return [first] + [make() for _ in range(count - 1)]
 
-    def graph_seconds(self, call, sets, calls=None):
+    def capture(self, call, sets):
+        """A graph of calls that cycle through the sets, and how many they are."""
         side = torch.cuda.Stream()
         with torch.cuda.stream(side):
             for operands in sets[:3]:
@@ -81,8 +63,7 @@ class Bench:
             end.record()
             torch.cuda.synchronize()
         once = begin.elapsed_time(end) * 1e-3
-        if calls is None:
-            calls = max(MIN_CALLS, len(sets), min(200, math.ceil(TARGET_REPLAY_SECONDS / max(once, 1e-6))))
+        calls = max(MIN_CALLS, len(sets), min(200, math.ceil(TARGET_REPLAY_SECONDS / max(once, 1e-6))))
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             for i in range(calls):
@@ -90,16 +71,24 @@ class Bench:
         for _ in range(3):
             graph.replay()
         torch.cuda.synchronize()
-        samples, stop = [], time.perf_counter() + self.budget
-        while len(samples) < MIN_REPLAYS or (time.perf_counter() < stop and len(samples) < MAX_REPLAYS):
+        return graph, calls
+
+    def replayer(self, graph, calls):
+        """A function that replays once and returns the seconds of one call."""
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+
+        def replay():
             begin.record()
             graph.replay()
             end.record()
             end.synchronize()
-            samples.append(begin.elapsed_time(end) * 1e-3 / calls)
-            if time.perf_counter() > stop + 20 * self.budget:
-                break  # calls of a tenth of a second: fewer replays, and the count says so
-        return interval(samples), calls
+            return begin.elapsed_time(end) * 1e-3 / calls
+
+        return replay
+
+    def graph_seconds(self, call, sets):
+        graph, calls = self.capture(call, sets)
+        return interval(in_turns({"": self.replayer(graph, calls)}, self.budget)[""]), calls
 
     def wall_seconds(self, call):
         """One call and a wait, by the host's clock."""

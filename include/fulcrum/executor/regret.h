@@ -22,6 +22,7 @@ struct RegretConfig {
   int points = 320;  // half of them where the answer is about to change
   int rounds = 20;   // of each, in two visits; the oracle is picked on one of them and scored on the other
   double budget_seconds = 120;
+  int learned_calls = 1000;  // of each, behind what `after` is the score of
   std::uint64_t seed = 20260131;
   std::vector<std::string> ops;  // empty: all that were calibrated
   std::function<bool()> interrupted;
@@ -31,8 +32,9 @@ struct RegretConfig {
 struct RegretRow {
   std::string op, shape, residency;  // "host" or "resident"
   std::string chosen, oracle, tier;
-  bool in_band = false;  // another class of candidates is predicted within a factor of two
-  double regret = 1, chosen_seconds = 0, oracle_seconds = 0, overhead_seconds = 0;
+  bool in_band = false;                 // another class of candidates is predicted within a factor of two
+  double regret = 1, regret_after = 0;  // after: 0 where nothing was chosen
+  double chosen_seconds = 0, oracle_seconds = 0, overhead_seconds = 0;
   struct Way {
     std::string name;
     double first_seconds = 0, second_seconds = 0;  // medians of the two visits
@@ -44,7 +46,11 @@ struct RegretRow {
 struct RegretReport {
   std::string machine, table, measured_utc;
   std::uint64_t seed = 0;
-  RegretScore executor;
+  RegretScore executor;  // at the first call, by the table alone
+  /// Of what is chosen after `after_calls` calls of each: the executor's tracker learns from the times of one visit, trials
+  /// within its credit included, and is scored with them on the other.
+  RegretScore after;
+  int after_calls = 0;
   /// Of the way that was fastest in all rounds together: below 1 where times changed between the visits, since the best
   /// way of one visit is then not that of the other.
   RegretScore hindsight;
@@ -59,7 +65,7 @@ struct RegretReport {
   bool complete = true;  // false: the budget ended it before all points were measured
 };
 
-/// Decides by the table that `options` loads, without learning.
+/// Decides by the table that `options` loads, without learning and with it.
 Result<RegretReport> measure_regret(const Options& options, const RegretConfig& config);
 Json to_json(const RegretReport& report);  // fulcrum.regret/2
 

@@ -35,6 +35,24 @@ __device__ inline float4 load_four(const float* from, std::int64_t left) {
   }
 }
 
+/// Four elements of an aligned row that is read once: it passes the first cache by, where it would take the queries'
+/// place, and `policy` says how the second treats it.
+__device__ inline float4 load_once(const float* from, std::int64_t left,
+                                   [[maybe_unused]] std::uint64_t policy) {
+  float4 four = make_float4(0, 0, 0, 0);
+  if (left <= 0) return four;
+#if __CUDA_ARCH__ >= 900  // as policy_of()
+  asm volatile("ld.global.L1::no_allocate.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %5;"
+               : "=f"(four.x), "=f"(four.y), "=f"(four.z), "=f"(four.w)
+               : "l"(__cvta_generic_to_global(from)), "l"(policy));
+#else
+  asm volatile("ld.global.L1::no_allocate.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(four.x), "=f"(four.y), "=f"(four.z), "=f"(four.w)
+               : "l"(__cvta_generic_to_global(from)));
+#endif
+  return four;
+}
+
 __device__ inline float add_product(float4 a, float4 b, float sum) {
   return __fmaf_rn(a.w, b.w, __fmaf_rn(a.z, b.z, __fmaf_rn(a.y, b.y, __fmaf_rn(a.x, b.x, sum))));
 }
@@ -117,9 +135,11 @@ __device__ inline float square_of_query(const float* q, std::int64_t d, int lane
   return sum_chosen(squares, lane % kQueries);
 }
 
-/// kRows rows against kQueries queries, all of them there. kRowSquares: with the rows' norms, which are not known.
-template <bool kAligned, int kRows, int kQueries, bool kRowSquares>
+/// kRows rows against kQueries queries, all of them there. kRowSquares: with the rows' norms, which are not known. kOnce:
+/// nobody else reads these rows.
+template <bool kAligned, int kRows, int kQueries, bool kRowSquares, bool kOnce = false>
 struct Tile {
+  static_assert(kAligned || !kOnce);
   static constexpr int kPairs = kRows * kQueries;
   static constexpr bool kQuerySquares =
       kQueries <= 4;  // in the same pass: more of them cost more than their own pass
@@ -127,6 +147,7 @@ struct Tile {
   const float *q, *t;  // the first query and row
   std::int64_t d;
   int lane;
+  std::uint64_t policy = 0;      // with kOnce
   float dot[kPairs] = {};        // row r . query j at r * kQueries + j
   float row_square[kRows] = {};  // this lane's part
   float query_square[kQuerySquares ? kQueries : 1] = {};
@@ -138,7 +159,12 @@ struct Tile {
     for (int s = 0; s < kAhead; ++s) {
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
-        row[s][r] = load_four<kAligned>(t + r * d + at + s * kStep, left - s * kStep);
+        const float* from = t + r * d + at + s * kStep;
+        if constexpr (kOnce) {
+          row[s][r] = load_once(from, left - s * kStep, policy);
+        } else {
+          row[s][r] = load_four<kAligned>(from, left - s * kStep);
+        }
       }
     }
 #pragma unroll

@@ -53,7 +53,8 @@ void softmax(DnnGraph& graph, const DnnAttentionSizes& sizes, DnnId scores, DnnI
 
 }  // namespace
 
-void write_attention(DnnGraph& graph, const DnnAttentionSizes& sizes, cudnnDataType_t type) {
+void write_attention(DnnGraph& graph, const DnnAttentionSizes& sizes, cudnnDataType_t type,
+                     bool has_statistics) {
   const DnnSizes key_strides = sizes.row_strides(sizes.keys);
   const DnnId q =
       graph.tensor(DnnPlace::input, type, sizes.rows(sizes.queries), sizes.row_strides(sizes.queries));
@@ -62,8 +63,9 @@ void write_attention(DnnGraph& graph, const DnnAttentionSizes& sizes, cudnnDataT
   const DnnId v = graph.tensor(DnnPlace::input, type, sizes.rows(sizes.keys), key_strides);
   const DnnId o =
       graph.tensor(DnnPlace::output, type, sizes.rows(sizes.queries), sizes.row_strides(sizes.queries));
-  const DnnId lse = graph.tensor(DnnPlace::output, CUDNN_DATA_FLOAT, sizes.per_query(),
-                                 {sizes.heads * sizes.queries, sizes.queries, 1, 1});
+  // Computed in any case: without it the library does not know the pattern.
+  const DnnId lse = graph.tensor(has_statistics ? DnnPlace::output : DnnPlace::inside, CUDNN_DATA_FLOAT,
+                                 sizes.per_query(), {sizes.heads * sizes.queries, sizes.queries, 1, 1});
   const DnnId products = graph.inside(CUDNN_DATA_FLOAT, sizes.scores());
   graph.matmul(q, k, products);
   DnnId scores = graph.inside(CUDNN_DATA_FLOAT, sizes.scores());

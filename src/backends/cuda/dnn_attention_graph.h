@@ -37,7 +37,8 @@ struct DnnAttentionSizes {
 };
 
 /// Spells it out (product, scale, mask, the parts of a softmax, product): the library knows the pattern and answers
-/// with one fused kernel. Operands in the order Q, K, V, O, lse.
-void write_attention(DnnGraph& graph, const DnnAttentionSizes& sizes, cudnnDataType_t type);
+/// with one fused kernel. Operands in the order Q, K, V, O and, with statistics, lse.
+void write_attention(DnnGraph& graph, const DnnAttentionSizes& sizes, cudnnDataType_t type,
+                     bool has_statistics);
 
 }  // namespace fulcrum::backends::cuda

@@ -13,7 +13,7 @@ namespace fulcrum::backends::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kPatchRows = 1024;  // of one head, a CTA
+constexpr int kPatchRows = 2048;  // of one head, a CTA
 constexpr int kVector = 8;        // elements in 16 bytes
 constexpr int kPartKeys = AttentionGuard::kPartKeys, kNoKey = AttentionGuard::kNoKey;
 
@@ -103,14 +103,25 @@ __global__ void __launch_bounds__(kThreads) attention_guard_scan(const Attention
   if (threadIdx.x == 0) g.first_bad[blockIdx.x] = any ? static_cast<int>(begin) + shared_first : kNoKey;
 }
 
-/// The rows of a CTA that see something that is not finite; rarely any. `first`: of the head's keys.
+/// Whether a query has something not finite in it; all threads of a CTA ask and get the same.
+template <bool kBf16>
+__device__ bool is_bad_query(const AttentionGuard& g, int64_t head, int64_t row) {
+  const uint16_t* q = g.q + row_begin(g, head, g.queries, row);
+  uint32_t bits = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < g.d; i += kThreads) bits |= non_finite<kBf16>(q[i]);
+  return __syncthreads_or(static_cast<int>(bits & 0x8000U)) != 0;
+}
+
+/// The rows of a CTA that see something that is not finite; rarely any. `first`: of the head's keys. Without statistics
+/// the queries themselves are read.
+template <bool kBf16>
 __device__ void patch_rows(const AttentionGuard& g, int64_t head, int64_t begin, int rows, int first,
                            const float* statistics) {
   constexpr uint16_t kNan = 0x7fff;  // in both types
 #pragma unroll 1
   for (int row = 0; row < rows; ++row) {
     const int64_t visible = g.causal ? begin + row + 1 + g.keys - g.queries : g.keys;
-    const bool is_bad = !isfinite(statistics[row]);
+    const bool is_bad = statistics ? !isfinite(statistics[row]) : is_bad_query<kBf16>(g, head, begin + row);
     __syncthreads();  // the statistics may be the lse that is about to be written
     if (!is_bad && first >= visible) continue;
     uint16_t* o = g.o + row_begin(g, head, g.queries, begin + row);
@@ -144,7 +155,7 @@ __global__ void __launch_bounds__(kThreads)
   if (__syncthreads_and(is_clean)) return;
   atomicMin(&shared_first, first);
   __syncthreads();
-  patch_rows(g, head, begin, rows, shared_first, statistics);
+  patch_rows<false>(g, head, begin, rows, shared_first, statistics);  // the statistics tell in both types
 }
 
 /// The first key of a head with something not finite in its rows of K or V; all threads get it. An element at a time.
@@ -167,13 +178,15 @@ __device__ int first_bad_key(const AttentionGuard& g, int64_t head, int* shared_
   return *shared_first;
 }
 
-/// Whether this thread sees something not finite in keys `begin` to `end` of a head.
+/// Whether this thread sees something not finite in its part of a head of a tensor with `length` rows a head.
 template <bool kBf16>
-__device__ bool sees_bad_key(const AttentionGuard& g, int64_t head, int64_t begin, int64_t end) {
+__device__ bool sees_bad_row(const AttentionGuard& g, const uint16_t* tensor, int64_t length, int64_t head,
+                             unsigned part, unsigned parts) {
   constexpr int kAtOnce = 8;
   const int units = g.d / kVector;
+  const int64_t begin = length * part / parts, end = length * (part + 1) / parts;
   const int64_t stride = row_stride(g), vectors = (end - begin) * units;
-  const uint16_t* first = g.k + row_begin(g, head, g.keys, begin);
+  const uint16_t* first = tensor + row_begin(g, head, length, begin);
   bool sees = false;
   for (int64_t base = threadIdx.x; base < vectors; base += kAtOnce * kThreads) {
     uint4 bits[kAtOnce];
@@ -190,30 +203,31 @@ __device__ bool sees_bad_key(const AttentionGuard& g, int64_t head, int64_t begi
   return sees;
 }
 
-/// What a CTA of the check knows of its head. Signs are of two columns each: a query may be positive (bits 15 and 31) or
-/// negative (14 and 30).
+/// Signs of two columns each, by warp: an element may be positive (bits 15 and 31) or negative (14 and 30).
+using GuardSigns = uint32_t[kThreads / 32][AttentionGuard::kMostD / 2];
+
+/// What a CTA of the check knows of its head.
 struct GuardFinds {
-  static constexpr int kWarps = kThreads / 32;
-  uint32_t signs[kWarps][AttentionGuard::kMostD / 2];  // by warp
+  GuardSigns queries, keys;  // the last queries, the first keys
   int first;
 };
 
-/// For two elements of a query: which signs a product with an Inf may have; that with a zero is NaN, which is seen as
+/// For two elements: which signs a product with an Inf may have; that with a zero is NaN, which is seen as
 /// well as an Inf of either sign.
 __device__ uint32_t signs_of(uint32_t pair) {
   const uint32_t zero = ~((pair & kMagnitudes) + kMagnitudes);
   return ((~pair | zero) & kSigns) | ((pair | zero) & kSigns) >> 1;
 }
 
-/// The signs in kPasses vectors of this thread, of which the first is vector threadIdx.x of kWindow rows, to `finds`. What
+/// The signs in kPasses vectors of this thread, of which the first is vector threadIdx.x of kWindow rows, to `found`. What
 /// stands behind the rows is to be left out.
 template <int kUnits, int kPasses>
-__device__ void collect_signs(const uint4 (&query)[kPasses], int units, GuardFinds& finds) {
+__device__ void collect_signs(const uint4 (&rows)[kPasses], int units, GuardSigns& found) {
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
   if constexpr (kUnits > 0) {  // a thread's vectors have the same columns
     uint32_t signs[4] = {};
 #pragma unroll
-    for (const uint4& vector : query) {
+    for (const uint4& vector : rows) {
       signs[0] |= signs_of(vector.x);
       signs[1] |= signs_of(vector.y);
       signs[2] |= signs_of(vector.z);
@@ -224,89 +238,119 @@ __device__ void collect_signs(const uint4 (&query)[kPasses], int units, GuardFin
 #pragma unroll
       for (int distance = kUnits; distance < 32; distance *= 2)
         signs[i] |= __shfl_xor_sync(0xffffffffU, signs[i], distance);
-      if (lane < kUnits) finds.signs[warp][lane * 4 + i] = signs[i];
+      if (lane < kUnits) found[warp][lane * 4 + i] = signs[i];
     }
   } else {
-    for (int i = thread; i < GuardFinds::kWarps * AttentionGuard::kMostD / 2; i += kThreads)
-      (&finds.signs[0][0])[i] = 0;
+    for (int i = thread; i < static_cast<int>(sizeof(GuardSigns) / sizeof(uint32_t)); i += kThreads)
+      (&found[0][0])[i] = 0;
     __syncthreads();
 #pragma unroll
     for (int pass = 0; pass < kPasses; ++pass) {
       const int at = thread + pass * kThreads, pair = at % units * 4;
       if (at >= kWindow * units) continue;
-      atomicOr(&finds.signs[0][pair], signs_of(query[pass].x));
-      atomicOr(&finds.signs[0][pair + 1], signs_of(query[pass].y));
-      atomicOr(&finds.signs[0][pair + 2], signs_of(query[pass].z));
-      atomicOr(&finds.signs[0][pair + 3], signs_of(query[pass].w));
+      atomicOr(&found[0][pair], signs_of(rows[pass].x));
+      atomicOr(&found[0][pair + 1], signs_of(rows[pass].y));
+      atomicOr(&found[0][pair + 2], signs_of(rows[pass].z));
+      atomicOr(&found[0][pair + 3], signs_of(rows[pass].w));
     }
   }
 }
 
-/// Whether what this thread reads of the head's ends is not finite: the last row of results and, with a mask, the last
-/// keys. Collects the signs of the last queries. All loads are under way at once.
-template <bool kBf16, int kUnits>
+/// Whether something that this thread reads of the head's ends is not finite: with a mask, of the last keys and, where
+/// there are no statistics, of the first queries. Collects the signs of the last queries and of the first keys. All loads
+/// are under way at once, and none is of what the attention writes.
+template <bool kBf16, int kUnits, bool kResults>
 __device__ bool look_at_ends(const AttentionGuard& g, int64_t head, GuardFinds& finds) {
   constexpr int kPasses = kWindow * (kUnits > 0 ? kUnits : AttentionGuard::kMostD / kVector) / kThreads;
   const int units = kUnits > 0 ? kUnits : g.d / kVector, thread = static_cast<int>(threadIdx.x);
   const int64_t stride = row_stride(g);
-  const uint16_t* q = g.q + row_begin(g, head, g.queries, g.queries - kWindow);
-  const uint16_t* k = g.k + row_begin(g, head, g.keys, g.keys - kWindow);
-  uint4 query[kPasses], key[kPasses], result = make_uint4(0, 0, 0, 0);
+  const uint16_t* from[4] = {g.q + row_begin(g, head, g.queries, g.queries - kWindow),
+                             g.k + row_begin(g, head, g.keys, g.keys - kWindow),
+                             g.k + row_begin(g, head, g.keys, 0), g.q + row_begin(g, head, g.queries, 0)};
+  const bool read[4] = {true, g.causal, kResults, kResults && g.causal};
+  uint4 rows[4][kPasses];
 #pragma unroll
-  for (int pass = 0; pass < kPasses; ++pass) {
-    const int at = thread + pass * kThreads, row = at / units, column = at % units * kVector;
-    query[pass] = key[pass] = make_uint4(0, 0, 0, 0);
-    if (row < kWindow) query[pass] = *reinterpret_cast<const uint4*>(q + row * stride + column);
-    if (row < kWindow && g.causal) key[pass] = *reinterpret_cast<const uint4*>(k + row * stride + column);
+  for (int end = 0; end < 4; ++end) {
+#pragma unroll
+    for (int pass = 0; pass < kPasses; ++pass) {
+      const int at = thread + pass * kThreads, row = at / units, column = at % units * kVector;
+      rows[end][pass] = make_uint4(0, 0, 0, 0);
+      if (row < kWindow && read[end])
+        rows[end][pass] = *reinterpret_cast<const uint4*>(from[end] + row * stride + column);
+    }
   }
-  if (thread < units)
-    result = *reinterpret_cast<const uint4*>(g.o + row_begin(g, head, g.queries, g.queries - 1) +
-                                             thread * kVector);
-  bool is_bad = any_non_finite<kBf16>(result);
+  bool is_bad = false;
 #pragma unroll
-  for (const uint4& vector : key) is_bad |= any_non_finite<kBf16>(vector);
-  collect_signs<kUnits>(query, units, finds);
+  for (int pass = 0; pass < kPasses; ++pass)
+    is_bad |= any_non_finite<kBf16>(rows[1][pass]) | any_non_finite<kBf16>(rows[3][pass]);
+  collect_signs<kUnits>(rows[0], units, finds.queries);
+  if constexpr (kResults) collect_signs<kUnits>(rows[2], units, finds.keys);
   return is_bad;
 }
 
-/// Behind a barrier: whether all queries have one sign in one of the two columns of this thread.
-__device__ bool is_one_sided(const AttentionGuard& g, const GuardFinds& finds) {
+/// Behind a barrier: whether all rows have one sign in one of the two columns of this thread.
+__device__ bool is_one_sided(const AttentionGuard& g, const GuardSigns& found) {
   if (threadIdx.x >= g.d / 2) return false;
   uint32_t signs = 0;
 #pragma unroll
-  for (const auto& of_warp : finds.signs) signs |= of_warp[threadIdx.x];
+  for (const auto& of_warp : found) signs |= of_warp[threadIdx.x];
   return signs != (kSigns | kSigns >> 1);
 }
 
-/// Does without a look at all keys and values; see the header for why nothing is missed. A CTA has kPatchRows rows of a
-/// head, and as great a part of the keys. kUnits: vectors of 16 bytes a row, or 0 for any.
-template <bool kBf16, int kUnits>
-__global__ void __launch_bounds__(kThreads) attention_guard_check(const AttentionGuard g, unsigned parts) {
-  __shared__ GuardFinds finds;
+/// Behind the attention: whether something that this thread reads of its results is not finite. They are one element of
+/// each of the last rows, or the statistics of all rows of the CTA, and the whole of the last row.
+template <bool kBf16, bool kResults>
+__device__ bool sees_bad_result(const AttentionGuard& g, int64_t head, int64_t begin, int units) {
   const int thread = static_cast<int>(threadIdx.x);
-  const unsigned part = blockIdx.x % parts;
-  const int64_t head = blockIdx.x / parts, begin = int64_t{part} * kPatchRows;
-  const auto rows = static_cast<int>(min(int64_t{kPatchRows}, g.queries - begin));
-  const float* statistics = g.statistics + head * g.queries;
-  streaming::await_previous();
-  float seen[kPatchRows / kThreads];
+  const uint16_t* last = g.o + row_begin(g, head, g.queries, g.queries - 1);
+  // Other threads than those that read the last rows.
+  const int unit = thread - kWindow;
+  uint4 whole = make_uint4(0, 0, 0, 0);
+  if (unit >= 0 && unit < units) whole = *reinterpret_cast<const uint4*>(last + unit * kVector);
+  bool is_bad = false;
+  if constexpr (kResults) {
+    uint32_t element = 0;
+    if (thread < kWindow) element = last[-thread * row_stride(g)];
+    is_bad = (non_finite<kBf16>(element) & 0x8000U) != 0;
+  } else {
+    const float* statistics = g.statistics + head * g.queries + begin;
+    const auto rows = static_cast<int>(min(int64_t{kPatchRows}, g.queries - begin));
+    float seen[kPatchRows / kThreads];
 #pragma unroll
-  for (int pass = 0; pass < kPatchRows / kThreads; ++pass) {
-    const int row = thread + pass * kThreads;
-    seen[pass] = row < rows ? statistics[begin + row] : 0;
+    for (int pass = 0; pass < kPatchRows / kThreads; ++pass) {
+      const int row = thread + pass * kThreads;
+      seen[pass] = row < rows ? statistics[row] : 0;
+    }
+#pragma unroll
+    for (const float value : seen) is_bad |= !isfinite(value);
   }
-  bool is_clean = !look_at_ends<kBf16, kUnits>(g, head, finds);
-#pragma unroll
-  for (const float value : seen) is_clean &= isfinite(value);
-  is_clean = __syncthreads_and(is_clean) != 0;
-  if (is_clean && __syncthreads_or(is_one_sided(g, finds)) == 0) return;
-  // An Inf in a column where all queries have one sign may have gone unseen: these keys are looked at.
-  if (is_clean &&
-      __syncthreads_or(sees_bad_key<kBf16>(g, head, g.keys * part / parts, g.keys * (part + 1) / parts)) == 0)
-    return;
+  return is_bad | any_non_finite<kBf16>(whole);
+}
+
+/// Does without a look at all operands; see the header for why nothing is missed. A CTA has kPatchRows rows of a head, and
+/// as great a part of the keys. kUnits: vectors of 16 bytes a row, or 0 for any. kResults: there are no statistics. All
+/// that needs only the operands is done before the attention is through.
+template <bool kBf16, int kUnits, bool kResults>
+__global__ void __launch_bounds__(kThreads, 1) attention_guard_check(const AttentionGuard g, unsigned parts) {
+  __shared__ GuardFinds finds;
+  const unsigned part = blockIdx.x % parts;
+  const int64_t head = blockIdx.x / parts;
+  bool is_bad = look_at_ends<kBf16, kUnits, kResults>(g, head, finds);
+  __syncthreads();
+  const bool one_sided_queries = __syncthreads_or(is_one_sided(g, finds.queries)) != 0;
+  const bool one_sided_keys = kResults && __syncthreads_or(is_one_sided(g, finds.keys)) != 0;
+  streaming::await_previous();
+  is_bad |= sees_bad_result<kBf16, kResults>(g, head, int64_t{part} * kPatchRows,
+                                             kUnits > 0 ? kUnits : g.d / kVector);
+  if (__syncthreads_or(is_bad | one_sided_queries | one_sided_keys) == 0) return;
+  // What may have gone unseen is looked at: keys where all queries have one sign in a column, and the other way round.
+  if (one_sided_queries) is_bad |= sees_bad_row<kBf16>(g, g.k, g.keys, head, part, parts);
+  if (one_sided_keys) is_bad |= sees_bad_row<kBf16>(g, g.q, g.queries, head, part, parts);
+  if (__syncthreads_or(is_bad) == 0) return;
   // Whoever finds something does the whole head: others may have found nothing in their rows.
   const int first = first_bad_key<kBf16>(g, head, &finds.first);
-  patch_rows(g, head, 0, static_cast<int>(g.queries), first, statistics);
+  patch_rows<kBf16>(g, head, 0, static_cast<int>(g.queries), first,
+                    kResults ? nullptr : g.statistics + head * g.queries);
 }
 
 bool is_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % sizeof(uint4) == 0; }
@@ -326,24 +370,68 @@ void scan(const AttentionGuard& g, cudaStream_t stream) {
   }
 }
 
-template <bool kBf16>
+/// While a stream is recorded: what is launched next may begin as soon as all CTAs of the kernel before have begun, and
+/// has to await_previous(). It then takes each multiprocessor that runs out of work. False where it is not so.
+bool let_next_begin_early(cudaStream_t stream) {
+#if CUDART_VERSION >= 13000
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  const cudaGraphNode_t* before = nullptr;
+  const cudaGraphEdgeData* edges = nullptr;
+  size_t count = 0;
+  if (cudaStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &before, &edges, &count) != cudaSuccess ||
+      status != cudaStreamCaptureStatusActive || count != 1 ||
+      (edges && edges[0].type != cudaGraphDependencyTypeDefault)) {
+    cudaGetLastError();
+    return false;
+  }
+  cudaGraphNode_t kernel = before[0];
+  cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+  if (cudaGraphNodeGetType(kernel, &type) != cudaSuccess || type != cudaGraphNodeTypeKernel) return false;
+  // A kernel that may itself begin early does not say by its beginning that the operands are there.
+  constexpr size_t kMostBefore = 16;
+  cudaGraphNode_t nodes[kMostBefore];
+  cudaGraphEdgeData into[kMostBefore] = {};
+  size_t befores = kMostBefore;
+  bool is_plain =
+      cudaGraphNodeGetDependencies(kernel, nodes, into, &befores) == cudaSuccess && befores <= kMostBefore;
+  for (size_t i = 0; is_plain && i < befores; ++i) is_plain = into[i].type == cudaGraphDependencyTypeDefault;
+  cudaGraphEdgeData edge = {};
+  edge.from_port = cudaGraphKernelNodePortLaunchCompletion;
+  edge.type = cudaGraphDependencyTypeProgrammatic;
+  if (is_plain && cudaStreamUpdateCaptureDependencies(stream, &kernel, &edge, 1,
+                                                      cudaStreamSetCaptureDependencies) == cudaSuccess)
+    return true;
+  cudaGetLastError();
+#endif
+  return false;
+}
+
+template <bool kBf16, bool kResults>
 fulcrum_status check(const AttentionGuard& g, cudaStream_t stream) {
   const int64_t parts = (g.queries + kPatchRows - 1) / kPatchRows, ctas = parts * g.batches * g.heads;
   if (ctas > std::numeric_limits<int32_t>::max()) return too_many();
-  const streaming::Launch launch{
-      .ctas = ctas, .threads = kThreads, .programmatic = streaming::can_follow(nullptr) != 0};
-  const auto kernel = g.d == 64    ? attention_guard_check<kBf16, 8>
-                      : g.d == 128 ? attention_guard_check<kBf16, 16>
-                                   : attention_guard_check<kBf16, 0>;
+  const bool can_follow = streaming::can_follow(nullptr) != 0;
+  // Never on more than half of the multiprocessors: should CTAs of the attention be left to begin, which is not ruled
+  // out for good, they have room.
+  const bool early = can_follow && 2 * ctas <= device().sms && let_next_begin_early(stream);
+  const streaming::Launch launch{.ctas = ctas, .threads = kThreads, .programmatic = can_follow && !early};
+  const auto kernel = g.d == 64    ? attention_guard_check<kBf16, 8, kResults>
+                      : g.d == 128 ? attention_guard_check<kBf16, 16, kResults>
+                                   : attention_guard_check<kBf16, 0, kResults>;
   return streaming::launch(kernel, launch, stream, 1, g, static_cast<unsigned>(parts));
+}
+
+template <bool kBf16>
+fulcrum_status check(const AttentionGuard& g, cudaStream_t stream) {
+  return g.statistics ? check<kBf16, false>(g, stream) : check<kBf16, true>(g, stream);
 }
 
 }  // namespace
 
 bool AttentionGuard::has_check() const {
   const bool aligned = is_aligned(q) && is_aligned(k) && is_aligned(v) && is_aligned(o);
-  return aligned && queries >= 2 * kWindow && d % kVector == 0 && d <= kMostD &&
-         queries <= std::numeric_limits<int32_t>::max();
+  return aligned && queries >= 2 * kWindow && keys >= kWindow && (!causal || keys >= queries) &&
+         d % kVector == 0 && d <= kMostD && queries <= std::numeric_limits<int32_t>::max();
 }
 
 fulcrum_status enqueue_guard_check(const AttentionGuard& g, cudaStream_t stream) {

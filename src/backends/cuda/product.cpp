@@ -25,11 +25,18 @@ constexpr double kTinyFlops = 1 << 16;  // below it one launch is all the time t
 constexpr int kRounds = 3, kMostCalls = 20;
 constexpr float kRoundMs = 0.2F, kLongRoundMs = 4;
 constexpr double kLongFlops = 1e10;  // above it a round lasts until the clock has settled under the load
+// A recording costs about as much as it saves in this many calls; after so many plans of a shape that did not live that
+// long, their operands are taken to change with every call.
+constexpr int kPaidReplays = 16, kIdleRecordings = 4;
 
 double flops_of(const Gemm& g) { return 2.0 * static_cast<double>(g.outputs()) * static_cast<double>(g.k); }
 
 /// What a product of ours in the precision of f32 is made of.
 int products_of(Precision precision) { return precision == Precision::fp32 ? 3 : 1; }
+
+bool same(const GemmOperands& x, const GemmOperands& y) {
+  return x.a == y.a && x.b == y.b && x.bias == y.bias && x.c == y.c;
+}
 
 bool is_plain(const Gemm& g) { return !g.has_bias && g.activation == Activation::none; }
 
@@ -56,8 +63,37 @@ fulcrum_status Product::take(const Gemm& gemm, Precision precision, const Route&
   return done();
 }
 
+Product::~Product() {
+  if (known_ && replays_.load(std::memory_order_relaxed) < kPaidReplays) ++known_->idle_recordings;
+}
+
+void Product::record(const GemmOperands& operands, KnownRoute& known) {
+  if (route_.maker != Maker::library || flops_of(gemm_) > kLongFlops ||
+      known.idle_recordings.load(std::memory_order_relaxed) >= kIdleRecordings)
+    return;
+  trips::Stream stream;  // of its own: an error leaves nobody else's recording
+  if (stream.open().code != FULCRUM_OK) return;
+  const auto call = [&] { return enqueue(operands, stream); };
+  if (recording_.record(stream, call).code != FULCRUM_OK) return;
+  recorded_ = operands;
+  known_ = &known;
+}
+
+/// Not into somebody's recording: there the library's own nodes are wanted.
+bool Product::may_replay(const GemmOperands& operands, cudaStream_t stream) const {
+  cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+  return known_ && same(operands, recorded_) && cudaStreamIsCapturing(stream, &capturing) == cudaSuccess &&
+         capturing == cudaStreamCaptureStatusNone;
+}
+
 fulcrum_status Product::run(const GemmOperands& operands, cudaStream_t stream) const {
   if (gemm_.outputs() == 0) return done();
+  if (!may_replay(operands, stream)) return enqueue(operands, stream);
+  replays_.fetch_add(1, std::memory_order_relaxed);
+  return recording_.launch(stream);
+}
+
+fulcrum_status Product::enqueue(const GemmOperands& operands, cudaStream_t stream) const {
   if (route_.maker == Maker::tensor)
     return enqueue_tensor(gemm_, operands, static_cast<TensorTile>(route_.tile), stream);
   if (route_.maker == Maker::group)
@@ -283,22 +319,26 @@ class RouteSearch {
 fulcrum_status Product::make(const Gemm& gemm, Precision precision, Choice choice,
                              const GemmOperands& operands, Product** into) {
   static std::mutex& mutex = *new std::mutex;
-  static auto& known = *new std::map<Key, Route>;
+  static auto& known = *new std::map<Key, KnownRoute>;
   const Key key = key_of(gemm, precision, choice, operands);
-  Route route;
+  KnownRoute* found = nullptr;
   {
     // One search at a time: two would time each other.
     const std::lock_guard lock(mutex);
-    const auto found = known.find(key);
-    if (found == known.end()) {
+    const auto at = known.find(key);
+    if (at == known.end()) {
+      Route route;
       FULCRUM_STATUS(RouteSearch(gemm, precision, operands).run(choice, &route));
-      known.emplace(key, route);
+      found = &known[key];
+      found->route = route;
     } else {
-      route = found->second;
+      found = &at->second;
     }
   }
   auto product = std::make_unique<Product>();
-  FULCRUM_STATUS(product->take(gemm, precision, route));
+  FULCRUM_STATUS(product->take(gemm, precision, found->route));
+  // What goes by the library's name is called as it comes.
+  if (choice == Choice::fastest && gemm.outputs() > 0) product->record(operands, *found);
   *into = product.release();
   return done();
 }

@@ -3,12 +3,17 @@
 //
 // A matrix product with the way it is done settled: the library's proposals and our own kernels are timed once per
 // shape, on scratch operands, and the fastest is kept for the life of the process. The kernels of matmul and
-// batched_matmul are made of these.
+// batched_matmul are made of these. The library's share of a call on the host is larger than a short product's time on
+// the device, so its calls are recorded with the operands that the plan is for, and replayed when those come.
 #pragma once
+
+#include <atomic>
+#include <memory>
 
 #include "backends/cuda/blas_lt.h"
 #include "backends/cuda/group_gemm.h"
 #include "backends/cuda/tensor_gemm.h"
+#include "backends/cuda/trips/handles.h"
 
 namespace fulcrum::backends::cuda {
 
@@ -28,8 +33,19 @@ struct Route {
 /// fastest of those that leave bias and activation to a pass of ours.
 enum class Choice : int32_t { fastest, heuristic, unfused };
 
+/// What is known of a shape for the life of the process.
+struct KnownRoute {
+  Route route;
+  std::atomic<int> idle_recordings{0};  // of plans that went before theirs had paid for itself
+};
+
 class Product {
  public:
+  Product() = default;
+  Product(const Product&) = delete;
+  Product& operator=(const Product&) = delete;
+  ~Product();
+
   static fulcrum_status make(const Gemm& gemm, Precision precision, Choice choice,
                              const GemmOperands& operands, Product** product);
   /// Enqueues; operands aligned like those it was made for.
@@ -38,12 +54,20 @@ class Product {
  private:
   friend class RouteSearch;
   fulcrum_status take(const Gemm& gemm, Precision precision, const Route& route);
+  fulcrum_status enqueue(const GemmOperands& operands, cudaStream_t stream) const;
+  /// Where it cannot be recorded, calls go on as without.
+  void record(const GemmOperands& operands, KnownRoute& known);
+  bool may_replay(const GemmOperands& operands, cudaStream_t stream) const;
 
   Gemm gemm_;
   Route route_;
   int products_ = 1;  // of tf32 for one of f32, where ours is taken
   std::unique_ptr<LtForm> form_;
   Scratch workspace_, sums_;
+  KnownRoute* known_ = nullptr;  // set: there is a recording
+  GemmOperands recorded_;
+  trips::Recording recording_;
+  mutable std::atomic<int> replays_{0};
 };
 
 }  // namespace fulcrum::backends::cuda

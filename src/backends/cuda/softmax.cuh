@@ -40,6 +40,15 @@ __device__ inline float exponential(float x) { return power_of_two(x * kLog2E); 
 /// Twice that: half of a result that is just below 2^-126 is 0, but the result is not.
 __device__ inline float twice_exponential(float x) { return power_of_two(__fmaf_rn(x, kLog2E, 1)); }
 
+/// ln(x) for x >= 1, off by 2^-22 of it, below 2 of 1: less than half of what log_softmax allows. All outputs of a row wait
+/// for it, and logf is a long chain.
+__device__ inline float logarithm(float x) {
+  constexpr float kLn2 = 0.693147181F;
+  float power;
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power * kLn2;
+}
+
 /// Of several values at once, so that one's exchanges hide the latency of another's. Ascending distances: with the
 /// upper lanes empty the result is that of the lower ones.
 template <int kLanes = kWarp, int kValues>
@@ -195,7 +204,7 @@ struct Finish {
 template <bool kLog>
 __device__ inline Finish finish_of(Pair row) {
   if constexpr (kLog) {
-    return Finish{row.max, logf(row.sum)};
+    return Finish{row.max, logarithm(row.sum)};
   } else {
     float inverse;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(row.sum));

@@ -26,7 +26,7 @@ struct Limits {
 
   std::int64_t lone_warp_n = kUnit;      // of few rows: more than a unit is faster in several warps
   std::int64_t lone_cta_n = 16 * kUnit;  // and this in several CTAs
-  std::int64_t lone_cluster_n = 131072;  // and this in all SMs
+  std::int64_t lone_cluster_n = 131072;  // and this, of a single row, in all SMs
   std::int64_t log_warp_n = 512;         // log_softmax of many rows: longer ones were faster in a CTA each
   std::int64_t many_rows = 64;           // enough to occupy the device with one CTA or cluster each
   // Rows of kRingRow elements for every warp of a ring. On an H200 2 took longer in calls one at a time (14.9 us, a warp a
@@ -97,7 +97,8 @@ Way choose(std::int64_t rows, std::int64_t n) {
   if (n <= (many ? many_warp_n : kLimits.lone_warp_n)) return Way::warp;
   const std::int64_t cluster_n = cluster_most_n();
   if (n <= (many || cluster_n == 0 ? kLimits.cta_n : kLimits.lone_cta_n)) return Way::cta;
-  return n <= (many ? cluster_n : std::min(cluster_n, kLimits.lone_cluster_n)) ? Way::cluster : Way::grid;
+  // Clusters work on several rows at once, the grid on one after the other.
+  return n <= (rows > 1 ? cluster_n : std::min(cluster_n, kLimits.lone_cluster_n)) ? Way::cluster : Way::grid;
 }
 
 template <Way kWay>

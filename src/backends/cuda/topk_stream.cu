@@ -84,6 +84,13 @@ bool take_short(const Search& s, StreamShape& shape) {
   return true;
 }
 
+/// Rows that a stream past one query leaves in L2, where a search of the same rows finds them again. What stays has to be
+/// well below what L2 holds.
+std::int64_t kept_rows(const Search& s) {
+  const std::int64_t row_bytes = s.d * static_cast<std::int64_t>(sizeof(float));
+  return device().l2_bytes * 2 / 5 / std::max<std::int64_t>(row_bytes, 1);
+}
+
 }  // namespace
 
 StreamShape stream_shape(const Search& s) {
@@ -126,7 +133,8 @@ fulcrum_status enqueue_stream(const Search& s, const StreamShape& shape, void* l
                                   .chunks = shape.chunks,
                                   .lists = static_cast<Key*>(lists),
                                   .tickets = tickets,
-                                  .capacity = shape.capacity});
+                                  .capacity = shape.capacity,
+                                  .kept_rows = kept_rows(s)});
 }
 
 }  // namespace fulcrum::backends::cuda::topk

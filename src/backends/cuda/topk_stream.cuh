@@ -18,6 +18,7 @@ struct Stream {
   Key* lists;
   unsigned* tickets;
   int capacity;
+  std::int64_t kept_rows;  // that L2 keeps for the next call, of those that stream past one query
 };
 
 /// A warp's tiles of rows: one in every round, in which the warps of a CTA have neighbours. Of the last round, which is
@@ -167,7 +168,8 @@ __device__ __forceinline__ void finish_group(const Stream& s, Key* shared, std::
 /// rows of the tile before are not offered again.
 template <bool kAligned, int kRows, int kQueries, bool kRowSquares, int kThreads>
 __global__ void __launch_bounds__(kThreads, kQueries == 1 && kRows > 1 ? 3 : 2) stream_topk(Stream s) {
-  using Tile = cosine::Tile<kAligned, kRows, kQueries, kRowSquares>;
+  constexpr bool kOnce = kAligned && kQueries == 1 && kRows > 1;
+  using Tile = cosine::Tile<kAligned, kRows, kQueries, kRowSquares, kOnce>;
   __shared__ Key shared[kThreads / 32 * kQueries * 32];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = kThreads / 32, k = s.search.k;
   const unsigned group = blockIdx.x % static_cast<unsigned>(s.groups),
@@ -182,9 +184,11 @@ __global__ void __launch_bounds__(kThreads, kQueries == 1 && kRows > 1 ? 3 : 2) 
     q_square = cosine::square_of_query<kAligned, kQueries>(q, s.search.d, lane);
   WarpLists<kQueries> lists{shared + warp * kQueries * 32};
   lists.clear(lane);
+  const std::uint64_t keep = kOnce ? streaming::policy_of(false) : 0,
+                      pass = kOnce ? streaming::policy_of(true) : 0;
   for (; walk.more(); walk.advance(s, chunk, warp)) {
     const std::int64_t wanted = walk.wanted(), row = min(wanted, s.search.row_count - kRows);
-    Tile tile{q, s.search.rows + row * s.search.d, s.search.d, lane};
+    Tile tile{q, s.search.rows + row * s.search.d, s.search.d, lane, row < s.kept_rows ? keep : pass};
     tile.multiply();
     const float score = tile.score(q_square, s.search.inverse ? s.search.inverse + row : nullptr);
     const std::int64_t mine = row + lane / kQueries;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 
 #include "backends/cuda/runtime.h"
@@ -44,6 +45,24 @@ class Trial {
     if (graph) cudaGraphExecDestroy(graph);
     cudaStreamSynchronize(stream_);
     cudaGetLastError();
+    return least;
+  }
+
+  /// The same of a call alone, by the host's clock until the stream is idle: with what a launch costs the host.
+  template <class Call>
+  float milliseconds_alone(const Call& call) {
+    constexpr float kNever = std::numeric_limits<float>::infinity();
+    constexpr int kAlone = 8;
+    using Clock = std::chrono::steady_clock;
+    float least = kNever;
+    for (int round = 0; round < kAlone; ++round) {
+      const auto begin = Clock::now();
+      if (!call() || cudaStreamSynchronize(stream_) != cudaSuccess) {
+        cudaGetLastError();
+        return kNever;
+      }
+      least = std::min(least, std::chrono::duration<float, std::milli>(Clock::now() - begin).count());
+    }
     return least;
   }
 

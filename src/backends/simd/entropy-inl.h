@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// From rows of bins to the sums of T of every window: blocks of eight rows of outputs, whose records (see
-// histogram-inl.h) move up by eight rows from one block to the next. Source gives the bins of image rows, Sink takes
-// the sums, a few columns at a time. Included once per instruction set.
+// From rows of bins to the sums of T of every window: blocks of as many rows of outputs as a Histogram has windows,
+// whose records (see histogram-inl.h) move up by so many rows from one block to the next. Source gives the bins of image
+// rows, Sink takes the sums, a few columns at a time. Included once per instruction set.
 #include "backends/simd/histogram-inl.h"
 
 #if defined(FULCRUM_BACKENDS_SIMD_ENTROPY_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -18,10 +18,11 @@ namespace fulcrum::backends::simd::HWY_NAMESPACE {
 
 inline constexpr std::int64_t kChunk = 64;  // columns whose sums are handed over at once
 
-/// Eight output rows, or fewer at the end.
+/// As many output rows as a histogram has windows, or fewer at the end.
 struct EntropyBlock {
+  static constexpr std::int64_t kMostRows = 2 * kBlockRows;
   std::int64_t y, rows;
-  std::int64_t heights[kBlockRows];  // of the windows, which the image's border cuts
+  std::int64_t heights[kMostRows];  // of the windows, which the image's border cuts
 };
 
 /// One row of bins as a source writes it: `nan` is filled, with 0 and 1, only when the row holds a NaN.
@@ -31,15 +32,19 @@ struct BinRow {
   bool* has_nan;
 };
 
-template <class Sum>
+template <class Histogram>
 class EntropyStrip {
  public:
+  using Sum = typename Histogram::Sum;
+  static constexpr std::int64_t kRows = Histogram::kRows;
+  static_assert(kRows % kBlockRows == 0 && kRows <= EntropyBlock::kMostRows);
+
   static std::size_t bytes(std::int64_t w, std::int64_t window) {
     const auto depth = static_cast<std::size_t>(depth_of(window));
     return static_cast<std::size_t>(w) * (2 * depth + kBlockRows + depth) + 2 * kAlign;
   }
 
-  /// `memory` has bytes(w, window); `steps` see BlockHistogram.
+  /// `memory` has bytes(w, window); `steps` see Histogram.
   EntropyStrip(std::int64_t h, std::int64_t w, std::int64_t window, const Sum* steps, void* memory)
       : h_(h), w_(w), window_(window), depth_(depth_of(window)), histogram_(steps) {
     records_ = static_cast<std::uint16_t*>(memory);
@@ -47,28 +52,30 @@ class EntropyStrip {
     nan_ = bins_ + w * kBlockRows;
   }
 
-  /// Output rows [begin, end).
+  /// Output rows [begin, end), or those before the sink had enough of it; returns the first row that is left.
   template <class Source, class Sink>
-  void run(std::int64_t begin, std::int64_t end, Source& source, Sink& sink) {
+  std::int64_t run(std::int64_t begin, std::int64_t end, Source& source, Sink& sink) {
     const std::int64_t last_row = ops::entropy_span(end - 1, window_, h_).last;
     std::fill(std::begin(has_nan_), std::end(has_nan_), false);
-    for (std::int64_t y = begin; y < end; y += kBlockRows) {
+    for (std::int64_t y = begin; y < end; y += kRows) {
       const std::int64_t top = y - window_ / 2;  // image row of the records' first entry
       if (y == begin) {
         for (std::int64_t at = 0; at < depth_; at += kBlockRows) load(top, at, last_row, false, source);
       } else {
         move_nan_up();
-        load(top, depth_ - kBlockRows, last_row, true, source);
+        for (std::int64_t at = depth_ - kRows; at < depth_; at += kBlockRows)
+          load(top, at, last_row, at == depth_ - kRows, source);
       }
-      EntropyBlock block{.y = y, .rows = std::min(kBlockRows, end - y), .heights = {}};
-      for (std::int64_t r = 0; r < kBlockRows; ++r) {
+      EntropyBlock block{.y = y, .rows = std::min(kRows, end - y), .heights = {}};
+      for (std::int64_t r = 0; r < kRows; ++r) {
         const ops::EntropySpan rows = ops::entropy_span(std::min(y + r, h_ - 1), window_, h_);
         block.heights[r] = rows.last - rows.first;
       }
       slide(block, top, sink);
       mark_nan(block, top, sink);
-      sink.end(block);
+      if (!sink.end(block)) return y + block.rows;
     }
+    return end;
   }
 
   /// The sum of T over the window of row r of the block at column x, counted anew.
@@ -77,26 +84,27 @@ class EntropyStrip {
     const ops::EntropySpan rows = ops::entropy_span(block.y + r, window_, h_);
     const ops::EntropySpan columns = ops::entropy_span(x, window_, w_);
     std::uint16_t counts[ops::kEntropyBins] = {};
+    const std::int64_t* steps = ops::entropy_steps();
+    std::int64_t sum = 0;
     for (std::int64_t c = columns.first; c < columns.last; ++c) {
       const std::uint16_t* record = records_ + c * depth_;
-      for (std::int64_t j = rows.first - top; j < rows.last - top; ++j) ++counts[record[j] >> kBinShift];
+      for (std::int64_t j = rows.first - top; j < rows.last - top; ++j)
+        sum += steps[counts[record[j] >> kBinShift]++];
     }
-    std::int64_t sum = 0;
-    for (const std::uint16_t count : counts) sum += ops::entropy_table()[count];
     return sum;
   }
 
  private:
   static constexpr std::size_t kAlign = 64;
   static constexpr std::int64_t kDeepest =
-      (ops::kEntropyLargestWindow + 2 * kBlockRows - 2) / kBlockRows * kBlockRows;
+      (ops::kEntropyLargestWindow + kRows + kBlockRows - 2) / kBlockRows * kBlockRows;
 
   static std::int64_t depth_of(std::int64_t window) {
-    return (window + 2 * kBlockRows - 2) / kBlockRows * kBlockRows;
+    return (window + kRows + kBlockRows - 2) / kBlockRows * kBlockRows;
   }
 
-  /// Entries [at, at + 8) of all records, after the others have moved up by eight if so wanted. Rows outside of the image
-  /// get anything, and nobody reads them.
+  /// Entries [at, at + 8) of all records, after the others have moved up by a block if so wanted. Rows outside of the
+  /// image get any bins, which nobody counts.
   template <class Source>
   void load(std::int64_t top, std::int64_t at, std::int64_t last_row, bool move, Source& source) {
     const std::int64_t first = std::max<std::int64_t>(top + at, 0);
@@ -121,9 +129,9 @@ class EntropyStrip {
 
   HWY_INLINE void move_up(std::int64_t x, std::int64_t count) {
     for (std::uint16_t* record = records_ + x * depth_; count > 0; --count, record += depth_) {
-      for (std::int64_t at = 0; at + kBlockRows < depth_; at += kBlockRows) {
+      for (std::int64_t at = 0; at + kRows < depth_; at += kBlockRows) {
         std::uint64_t entries[2];
-        std::memcpy(entries, record + at + kBlockRows, sizeof(entries));
+        std::memcpy(entries, record + at + kRows, sizeof(entries));
         std::memcpy(record + at, entries, sizeof(entries));
         end_of_call();  // else g++ makes the loop a call of memmove, for each record
       }
@@ -148,16 +156,16 @@ class EntropyStrip {
       rows[r] = hn::ZeroExtendVector(bytes, hn::LoadU(half, from + r * w_));
     hn::Vec<decltype(pairs)> two[4];  // rows 2i and 2i+1 of each column
     HWY_UNROLL(4)
-    for (int i = 0; i < 4; ++i)
+    for (std::int64_t i = 0; i < 4; ++i)
       two[i] = hn::BitCast(pairs, hn::InterleaveLower(bytes, rows[2 * i], rows[2 * i + 1]));
     hn::Vec<decltype(quads)> four[4];  // rows 0 to 3 of columns 0 to 3 and 4 to 7, then rows 4 to 7
     HWY_UNROLL(2)
-    for (int i = 0; i < 2; ++i) {
+    for (std::int64_t i = 0; i < 2; ++i) {
       four[2 * i] = hn::BitCast(quads, hn::InterleaveLower(pairs, two[2 * i], two[2 * i + 1]));
       four[2 * i + 1] = hn::BitCast(quads, hn::InterleaveUpper(pairs, two[2 * i], two[2 * i + 1]));
     }
     HWY_UNROLL(2)
-    for (int i = 0; i < 2; ++i) {
+    for (std::int64_t i = 0; i < 2; ++i) {
       const auto low = hn::BitCast(bytes, hn::InterleaveLower(quads, four[i], four[i + 2]));
       const auto high = hn::BitCast(bytes, hn::InterleaveUpper(quads, four[i], four[i + 2]));
       std::uint16_t* record = to + 4 * i * depth_;
@@ -179,9 +187,9 @@ class EntropyStrip {
 
   void move_nan_up() {
     if (std::none_of(has_nan_, has_nan_ + depth_, [](bool has) { return has; })) return;
-    const std::int64_t kept = depth_ - kBlockRows;
-    std::memmove(nan_, nan_ + kBlockRows * w_, static_cast<std::size_t>(kept * w_));
-    std::memmove(has_nan_, has_nan_ + kBlockRows, static_cast<std::size_t>(kept));
+    const std::int64_t kept = depth_ - kRows;
+    std::memmove(nan_, nan_ + kRows * w_, static_cast<std::size_t>(kept * w_));
+    std::memmove(has_nan_, has_nan_ + kRows, static_cast<std::size_t>(kept));
   }
 
   template <class Sink>
@@ -190,7 +198,7 @@ class EntropyStrip {
                                 std::min(block.rows + window_ - 1, h_ - top)});
     Columns columns{records_, depth_, w_, window_, 0};
     histogram_.slide(columns, -window_, 0, nullptr);  // columns right of the first centre
-    HWY_ALIGN Sum sums[kChunk * kBlockRows];
+    HWY_ALIGN Sum sums[kChunk * kRows];
     for (std::int64_t from = 0; from < w_; from += kChunk) {
       const std::int64_t to = std::min(from + kChunk, w_);
       columns.origin = from;
@@ -228,7 +236,7 @@ class EntropyStrip {
   std::uint8_t* bins_;
   std::uint8_t* nan_;
   bool has_nan_[kDeepest];
-  BlockHistogram<Sum> histogram_;
+  Histogram histogram_;
 };
 
 /// Counts, for one row of pixels, what a source must tell: the bins, the NaNs, and how many were clamped.

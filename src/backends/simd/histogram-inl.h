@@ -49,6 +49,8 @@ struct Columns {
 
 /// The steps of a table have so many entries at least, which may be kept in registers.
 inline constexpr std::int64_t kStepsAtHand = 64;
+/// The largest window that sixteen rows of outputs can share a pass with: see tall_histogram-inl.h.
+inline constexpr std::int64_t kLargestTallWindow = 11;
 
 /// What is counted: windows of width `window`, rows [first, last) of a record inside the image.
 struct BlockShape {
@@ -118,9 +120,23 @@ struct Shares {
 };
 inline constexpr Shares kShares;
 
-template <class Sum>
+HWY_INLINE bool same_records(const std::uint16_t* a, const std::uint16_t* b, std::int64_t depth) {
+  __m128i differing = _mm_setzero_si128();
+  for (std::int64_t j = 0; j < depth; j += kBlockRows) {
+    const auto one = _mm_loadu_si128(reinterpret_cast<const __m128i*>(a + j));
+    const auto other = _mm_loadu_si128(reinterpret_cast<const __m128i*>(b + j));
+    differing = _mm_or_si128(differing, _mm_xor_si128(one, other));
+  }
+  return _mm_test_all_zeros(differing, differing);
+}
+
+template <class Of>
 class BlockHistogram {
  public:
+  using Sum = Of;
+  static constexpr std::int64_t kRows = kBlockRows;
+  static constexpr std::int64_t kStepEntries = kStepsAtHand;  // at least
+
   /// Differences of neighbouring entries of what the sums are sums of.
   explicit BlockHistogram(const Sum* steps) : steps_(steps) {}
 
@@ -242,16 +258,6 @@ class BlockHistogram {
     }
   }
 
-  static HWY_INLINE bool same(const std::uint16_t* a, const std::uint16_t* b, std::int64_t depth) {
-    __m128i differing = _mm_setzero_si128();
-    for (std::int64_t j = 0; j < depth; j += kBlockRows) {
-      const auto one = _mm_loadu_si128(reinterpret_cast<const __m128i*>(a + j));
-      const auto other = _mm_loadu_si128(reinterpret_cast<const __m128i*>(b + j));
-      differing = _mm_or_si128(differing, _mm_xor_si128(one, other));
-    }
-    return _mm_test_all_zeros(differing, differing);
-  }
-
   template <int kBelow>
   std::int64_t slide_below(const Columns& columns, std::int64_t from, std::int64_t to, Sum* sums) {
     return paired_ ? move<kBelow, true>(columns, from, to, sums)
@@ -271,7 +277,7 @@ class BlockHistogram {
     for (; x < to; ++x) {
       const std::uint16_t* const entering = columns.entering(x);
       const std::uint16_t* const leaving = columns.leaving(x);
-      if (!entering || !leaving || !same(entering, leaving, columns.depth)) {
+      if (!entering || !leaving || !same_records(entering, leaving, columns.depth)) {
         const Vector before = lanes.sum;
         if (entering) change<true, kBelow, kPaired>(lanes, entering);
         if (leaving) change<false, kBelow, kPaired>(lanes, leaving);
@@ -313,9 +319,13 @@ class BlockHistogram {
 
 #else
 
-template <class Sum>
+template <class Of>
 class BlockHistogram {
  public:
+  using Sum = Of;
+  static constexpr std::int64_t kRows = kBlockRows;
+  static constexpr std::int64_t kStepEntries = kStepsAtHand;  // at least
+
   explicit BlockHistogram(const Sum* steps) : steps_(steps) {}
 
   void begin(const BlockShape& shape) {

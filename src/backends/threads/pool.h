@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -68,6 +69,7 @@ class Pool {
   void start_up_to(int workers);
   void serve(Worker& worker);
   void settle(Worker& worker);
+  void note_wake();
 
   const int threads_;
   const double spin_seconds_;
@@ -79,6 +81,8 @@ class Pool {
   // The CPU that the thread of each part was last seen on; written only when it has changed, so that it stays in every
   // core's cache.
   std::vector<std::atomic<int>> places_;
+  // When a caller last woke a worker: see kSpinsAfterAWake.
+  std::atomic<std::chrono::steady_clock::time_point> last_wake_{};
 };
 
 }  // namespace fulcrum::backends::threads

@@ -36,6 +36,8 @@ void print(const executor::RegretReport& report, Context& context) {
                         {"max", report::Align::right},
                         {"calls", report::Align::right}});
   scores.add(score_row("executor", report.executor, report::Tone::strong));
+  scores.add(
+      score_row(fmt::format("after {} calls", report.after_calls), report.after, report::Tone::strong));
   scores.add(score_row("with hindsight", report.hindsight, report::Tone::plain));
   for (const auto& baseline : report.baselines)
     scores.add(score_row(baseline.name, baseline.score, report::Tone::plain));
@@ -43,12 +45,15 @@ void print(const executor::RegretReport& report, Context& context) {
   std::string classes;
   for (const auto& [name, count] : report.classes)
     classes += fmt::format("{}{} {}", classes.empty() ? "" : ", ", name, count);
-  context.print(fmt::format(
-      "\nTimes over those of the best way; the executor's include the decision. With hindsight: the way "
-      "that was fastest in both visits together, which nobody knows before. {} of {} calls "
-      "lie where another "
-      "class of kernels is predicted within a factor of two. Fastest: {}.\n{}\n",
-      report.executor.in_band, report.executor.points, classes, report.table));
+  context.print(
+      fmt::format("\nTimes over those of the best way; the executor's include the decision: at the first "
+                  "call, by the table "
+                  "alone, and after calls of each whose times it has learned from, trials included. With "
+                  "hindsight: the way "
+                  "that was fastest in both visits together, which nobody knows before. {} of {} calls "
+                  "lie where another "
+                  "class of kernels is predicted within a factor of two. Fastest: {}.\n{}\n",
+                  report.executor.in_band, report.executor.points, classes, report.table));
   auto worst = report.rows;
   std::sort(worst.begin(), worst.end(), [](const auto& a, const auto& b) { return a.regret > b.regret; });
   if (worst.size() > kWorst) worst.resize(kWorst);

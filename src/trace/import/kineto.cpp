@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <ctime>
 #include <limits>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -47,9 +48,9 @@ class KinetoReader {
     const bool op = category == "kernel" || category == "Kernel" || category == "gpu_memcpy" ||
                     category == "Memcpy" || category == "gpu_memset" || category == "Memset";
     const bool range = category == "user_annotation";
-    const bool overhead = category == "overhead";
+    const bool overhead = category == "overhead", window = category == "window";  // the latter in our own
     if (category == "cuda_sync") return add_wait(e);
-    if (!call && !op && !range && !overhead) return;
+    if (!call && !op && !range && !overhead && !window) return;
     const auto begin = e.nanoseconds("ts"), length = e.nanoseconds("dur");
     constexpr std::int64_t kLatest = std::int64_t{1}
                                      << 61;  // of either: their sum fits, and so do differences
@@ -57,6 +58,7 @@ class KinetoReader {
       return void(++without_time_);
     const std::int64_t end = *begin + *length;
     earliest_ = std::min(earliest_, *begin);
+    if (window) return add_window(e, *begin, end);
     if (op) return add_op(e, *begin, end);
     if (call) return add_call(e, *begin, end);
     if (range) return add_range(e, *begin, end);
@@ -100,6 +102,10 @@ class KinetoReader {
   void add_call(const Event& e, std::int64_t begin, std::int64_t end);
   void add_range(const Event& e, std::int64_t begin, std::int64_t end);
   void add_wait(const Event& e);
+  void add_window(const Event& e, std::int64_t begin, std::int64_t end) {
+    window_pids_.insert(e.whole("pid"));
+    trace_.windows.push_back({.process = 0, .begin_ns = begin, .end_ns = end});
+  }
   void join_calls();
 
   struct Wait {
@@ -114,6 +120,7 @@ class KinetoReader {
   std::unordered_map<std::string, std::uint32_t> shapes_;
   std::unordered_map<std::uint32_t, Wait> waits_;              // by the call's correlation
   std::unordered_map<std::uint32_t, std::string> call_names_;  // of copies
+  std::set<std::int64_t> window_pids_;
   std::int64_t earliest_ = std::numeric_limits<std::int64_t>::max();
   std::int64_t without_time_ = 0, pid_ = 0;
 };
@@ -248,6 +255,9 @@ GpuTrace KinetoReader::finish(const Event& head) {
   shift(trace_.calls);
   shift(trace_.ranges);
   shift(trace_.overheads);
+  shift(trace_.windows);
+  // All work is one process here, and windows of several are none of one.
+  if (window_pids_.size() > 1) trace_.windows.clear();
   for (const auto& [key, number] : threads_) {
     if (const auto name = names_.find(key); name != names_.end()) trace_.threads[number].name = name->second;
   }

@@ -47,13 +47,18 @@ void Buffers::completed(std::uint8_t* bytes, std::size_t valid_bytes) noexcept {
   if (bytes == nullptr) return;
   try {
     const std::lock_guard lock(mutex_);
-    filled_.push_back({bytes, valid_bytes});
+    filled_.push_back({bytes, valid_bytes, stay()});
     // The writer comes by itself soon enough; to wake it costs this thread, and may put it beside this one.
     if (filled_.size() % kManyBuffers != 0) return;
   } catch (...) {
     return;
   }
   wake();
+}
+
+bool Buffers::has_filled() noexcept {
+  const std::lock_guard lock(mutex_);
+  return !filled_.empty();
 }
 
 std::vector<FilledBuffer> Buffers::take() noexcept {
@@ -94,7 +99,7 @@ void Buffers::stock(std::size_t at_least) noexcept {
     }
     std::uint8_t* bytes = make();
     if (bytes == nullptr) return;
-    recycle({bytes, 0});
+    recycle({bytes, 0, 0});
   }
 }
 

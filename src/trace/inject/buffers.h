@@ -5,6 +5,7 @@
 // time: they come zeroed and touched from a pool, and go into a queue that the writer's thread empties.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -17,6 +18,7 @@ namespace fulcrum::trace::inject {
 struct FilledBuffer {
   std::uint8_t* bytes = nullptr;
   std::size_t valid_bytes = 0;
+  std::uint16_t stay = 0;
 };
 
 class Buffers {
@@ -28,6 +30,10 @@ class Buffers {
   /// A zeroed buffer, never null: CUPTI before 12.9 does not survive a null.
   std::uint8_t* request() noexcept;
   void completed(std::uint8_t* bytes, std::size_t valid_bytes) noexcept;
+  /// CUPTI was attached again: what comes from now on is numbered from one.
+  void next_stay() noexcept { ++stay_; }
+  std::uint16_t stay() const noexcept { return stay_.load(std::memory_order_relaxed); }
+  bool has_filled() noexcept;
   /// Everything that came since the last call.
   std::vector<FilledBuffer> take() noexcept;
   /// After parsing: zeroed as far as it was used, and back into the pool.
@@ -47,6 +53,7 @@ class Buffers {
   std::vector<FilledBuffer> filled_;
   std::uint8_t* emergency_ = nullptr;
   sem_t work_;
+  std::atomic<std::uint16_t> stay_{0};
 };
 
 }  // namespace fulcrum::trace::inject

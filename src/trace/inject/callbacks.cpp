@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t kMostFunctions = 2048;  // numbers of a domain
 Api runtime_apis[kMostFunctions], driver_apis[kMostFunctions];
 std::atomic<std::uint32_t> stream_generation{1};
+std::atomic<bool> are_announced{true};  // launches of kernels
 
 /// The last record of each event: handles are used again, so a wait means the record before it.
 class Events {
@@ -152,6 +153,27 @@ void describe(Session& s, ThreadCalls& thread, const CUpti_CallbackData& data, c
   }
 }
 
+bool is_regular(Call call) {
+  return call == Call::copy || call == Call::memset || call == Call::device_sync ||
+         call == Call::stream_sync || call == Call::event_sync;
+}
+
+void end_of_call(Session& s, ThreadCalls& thread, bool is_runtime, const Api& api,
+                 const CUpti_CallbackData& data) {
+  if (!thread.has_open_call()) return;
+  SeenCall seen{};
+  seen.begin_ns = thread.end_call(data.correlationId);
+  if (seen.begin_ns == 0) return;
+  seen.end_ns = now_ns();
+  seen.correlation = data.correlationId;
+  seen.context = data.contextUid;
+  seen.kind = std::uint8_t(api.call);
+  seen.flags = api.per_thread ? 1 : 0;
+  seen.stay = s.buffers.stay();
+  if (api.shape != Shape::none) describe(s, thread, data, api, is_runtime, seen);
+  if (thread.push(seen)) s.buffers.wake();
+}
+
 void on_api(Session& s, bool is_runtime, const Api& api, const CUpti_CallbackData& data) {
   ThreadCalls* const thread = s.rings.mine();
   if (thread == nullptr) return;
@@ -160,23 +182,19 @@ void on_api(Session& s, bool is_runtime, const Api& api, const CUpti_CallbackDat
   if (data.callbackSite == CUPTI_API_ENTER) {
     if (is_runtime) thread->in_runtime = true;
     const bool is_traced = s.is_in_window(), is_graph = api.call == Call::graph_launch;
-    if (api.call == Call::launch || is_graph) thread->count_launch(is_graph, is_traced);
+    thread->enter();
+    if (api.call == Call::launch || is_graph)
+      thread->count_launch(is_graph, is_traced);
+    else if (is_regular(api.call))
+      thread->count_other();
     if (api.managed) s.enable_managed();
     if (is_traced) thread->begin_call(data.correlationId, now_ns());
     return;
   }
   if (is_runtime) thread->in_runtime = false;
-  if (!thread->has_open_call()) return;
-  SeenCall seen{};
-  seen.begin_ns = thread->end_call(data.correlationId);
-  if (seen.begin_ns == 0) return;
-  seen.end_ns = now_ns();
-  seen.correlation = data.correlationId;
-  seen.context = data.contextUid;
-  seen.kind = std::uint8_t(api.call);
-  seen.flags = api.per_thread ? 1 : 0;
-  if (api.shape != Shape::none) describe(s, *thread, data, api, is_runtime, seen);
-  if (thread->push(seen)) s.buffers.wake();
+  thread->leave();
+  end_of_call(s, *thread, is_runtime, api, data);
+  s.between_calls(*thread);
 }
 
 void on_resource(Session& s, CUpti_CallbackId id, const CUpti_ResourceData& data) {
@@ -189,27 +207,48 @@ void on_resource(Session& s, CUpti_CallbackId id, const CUpti_ResourceData& data
   }
 }
 
-void enable_domain(Session& s, CUpti_CallbackDomain domain, Api (&apis)[kMostFunctions]) {
+void learn_names(Session& s, CUpti_CallbackDomain domain, Api (&apis)[kMostFunctions]) {
   for (std::uint32_t id = 1; id < kMostFunctions; ++id) {
     const char* name = nullptr;
-    if (s.cupti.cuptiGetCallbackName(domain, id, &name) != CUPTI_SUCCESS || name == nullptr) {
-      if (id > 1000) break;
-      continue;
-    }
-    const Api api = classify(name);
-    if (!api.wanted) continue;
-    apis[id] = api;
-    s.cupti.cuptiEnableCallback(1, s.subscriber, domain, id);
+    if (s.cupti.cuptiGetCallbackName(domain, id, &name) == CUPTI_SUCCESS && name != nullptr)
+      apis[id] = classify(name);
+    else if (id > 1000)
+      break;
   }
+}
+
+// Names are asked for once: callbacks of an earlier stay may still read them.
+void enable_domain(Session& s, CUpti_CallbackDomain domain, Api (&apis)[kMostFunctions]) {
+  static bool is_learnt = false;
+  if (!is_learnt) learn_names(s, domain, apis);
+  is_learnt = true;
+  for (std::uint32_t id = 1; id < kMostFunctions; ++id)
+    if (apis[id].wanted && (apis[id].call != Call::launch || are_announced))
+      s.cupti.cuptiEnableCallback(1, s.subscriber, domain, id);
 }
 
 }  // namespace
 
-void forget_events() noexcept { events().forget(); }
+void announce_launches(Session& s) noexcept {
+  if (are_announced.exchange(true)) return;
+  const auto enable_all = [&](CUpti_CallbackDomain domain, const Api(&apis)[kMostFunctions]) {
+    for (std::uint32_t id = 1; id < kMostFunctions; ++id)
+      if (apis[id].wanted && apis[id].call == Call::launch)
+        s.cupti.cuptiEnableCallback(1, s.subscriber, domain, id);
+  };
+  enable_all(CUPTI_CB_DOMAIN_RUNTIME_API, runtime_apis);
+  enable_all(CUPTI_CB_DOMAIN_DRIVER_API, driver_apis);
+}
 
-// Callbacks stay on, and outside windows only count launches: where CUPTI sees one end of a call alone, all later calls
-// of that thread get its number.
-void enable_callbacks(Session& s) noexcept {
+void forget_events() noexcept {
+  events().forget();
+  stream_generation.fetch_add(1, std::memory_order_release);
+}
+
+// While CUPTI is attached callbacks stay on, and outside windows only count launches: where it sees one end of a call
+// alone, all later calls of that thread get its number.
+void enable_callbacks(Session& s, bool with_launches) noexcept {
+  are_announced = with_launches;
   events();
   contents();
   for (const CUpti_CallbackId id :

@@ -59,8 +59,15 @@ Launches CallRings::launches() noexcept {
     sum.kernels += own.kernels;
     sum.graphs += own.graphs;
     sum.traced += own.traced;
+    sum.others += own.others;
   });
   return sum;
+}
+
+bool CallRings::others_are_inside(const ThreadCalls& mine) noexcept {
+  bool any = false;
+  each([&](const ThreadCalls& t) { any = any || (&t != &mine && !t.ended && t.is_inside()); });
+  return any;
 }
 
 }  // namespace fulcrum::trace::inject

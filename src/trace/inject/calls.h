@@ -5,6 +5,7 @@
 // called. The thread only ever writes and never waits; a ring that is full loses calls and counts them.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -22,7 +23,7 @@ struct SeenCall {
   std::uint32_t correlation, context, stream;  // stream: CUPTI's number plus one; 0: none
   std::uint8_t kind;                           // Call
   std::uint8_t flags;                          // 1: per-thread default stream, 2: a copy, 4: a range
-  std::uint16_t reserved;
+  std::uint16_t stay;                          // how often CUPTI had been attached again
   std::uint64_t event;  // record of an event; of a copy: where from; of a range: its name
   std::int64_t bytes;
   std::uint64_t address;  // of a copy: where to
@@ -30,10 +31,13 @@ struct SeenCall {
 };
 static_assert(sizeof(SeenCall) == 64);
 
-/// Launches that were seen, whether traced or not. A graph is one.
+/// Launches that were seen, whether traced or not. A graph is one. others: calls that launch nothing of the two.
 struct Launches {
-  std::int64_t kernels = 0, graphs = 0, traced = 0;
+  std::int64_t kernels = 0, graphs = 0, traced = 0, others = 0;
   std::int64_t all() const { return kernels + graphs; }
+  Launches since(const Launches& then) const {
+    return {kernels - then.kernels, graphs - then.graphs, traced - then.traced, others - then.others};
+  }
 };
 
 class ThreadCalls {
@@ -57,6 +61,7 @@ class ThreadCalls {
     add_one(is_graph ? graphs_ : kernels_);
     if (is_traced) add_one(traced_);
   }
+  void count_other() { add_one(others_); }
 
   /// Called by the writer's thread: everything that is there, oldest first.
   template <typename Take>
@@ -70,8 +75,15 @@ class ThreadCalls {
   }
   Launches launches() const {
     return {kernels_.load(std::memory_order_relaxed), graphs_.load(std::memory_order_relaxed),
-            traced_.load(std::memory_order_relaxed)};
+            traced_.load(std::memory_order_relaxed), others_.load(std::memory_order_relaxed)};
   }
+  /// Whether the thread is inside of a call that was announced. A call may be inside of another.
+  bool is_inside() const { return depth_.load(std::memory_order_relaxed) > 0; }
+  void enter() { depth_.store(depth_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+  void leave() {  // what it is inside of may have begun before anybody looked
+    depth_.store(std::max(depth_.load(std::memory_order_relaxed) - 1, 0), std::memory_order_relaxed);
+  }
+  void leave_all() { depth_.store(0, std::memory_order_relaxed); }
   std::int64_t lost() const { return lost_.load(std::memory_order_relaxed); }
 
   // Calls that have begun and not ended. A window may open or close inside one, so begin and end are matched.
@@ -94,6 +106,7 @@ class ThreadCalls {
   void hand_to(pid_t thread) {
     tid = thread;
     ended = in_runtime = false;
+    leave_all();
     open_count_ = 0;
     known_generation = 0;
   }
@@ -121,7 +134,8 @@ class ThreadCalls {
   std::unique_ptr<SeenCall[]> ring_;
   OpenCall open_[kMostOpen] = {};
   alignas(64) std::atomic<std::uint32_t> head_{0};
-  std::atomic<std::int64_t> kernels_{0}, graphs_{0}, traced_{0}, lost_{0};
+  std::atomic<std::int64_t> kernels_{0}, graphs_{0}, traced_{0}, others_{0}, lost_{0};
+  std::atomic<int> depth_{0};
   alignas(64) std::atomic<std::uint32_t> tail_{0};
 
  public:
@@ -142,6 +156,8 @@ class CallRings {
     for (auto& thread : threads_) visit(*thread);
   }
   Launches launches() noexcept;
+  /// Whether any thread but this one is inside of a call.
+  bool others_are_inside(const ThreadCalls& mine) noexcept;
 
  private:
   static void thread_ends(void* thread);

@@ -24,8 +24,8 @@ struct Config {
   double record_ns = 900, call_ns = 500;
   // Words by which a measurement of the collector itself changes it, with commas: FULCRUM_TRACE_PARTS. no-calls,
   // no-kernels, no-clocks: without these records; runtime-layer: calls of the runtime and not of the driver; pinned:
-  // CUPTI's buffers in host memory; never: no windows; off: they end after half a second; alternate: they change every
-  // fifth of a second.
+  // CUPTI's buffers in host memory; never: no windows; stay: CUPTI is not detached between them; off: they end after half
+  // a second; alternate: they change every fifth of a second.
   std::string parts;
   bool has_part(std::string_view word) const;
 };

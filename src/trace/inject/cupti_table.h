@@ -43,6 +43,7 @@ static_assert(sizeof(CUpti_ActivityMemcpyPtoP4) == 96);
   X(cuptiSubscribe_v2)             \
   X(cuptiActivityEnableRuntimeApi) \
   X(cuptiActivityEnableDriverApi)  \
+  X(cuptiFinalize)                 \
   X(cuptiActivityConfigureUnifiedMemoryCounter)
 
 struct Cupti {

@@ -6,17 +6,24 @@
 #include "trace/inject/governor.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace fulcrum::trace::inject {
 namespace {
 
-// What the budget is for is met with something to spare: costs differ between machines, and looking costs a little
-// outside windows too.
-constexpr double kAim = 0.4;
+// Where tracing everything keeps to the budget, with something to spare, there are no windows.
+constexpr double kKept = 0.9;
+constexpr double kRecentNs = 1e9;
+// Otherwise windows, with what it takes to attach CUPTI and to detach it, get half of it: a record may cost twice what is
+// assumed.
+constexpr double kAim = 0.5;
+// Between two launches: up to here all is still in the caches, from there on nothing is.
+constexpr double kWarmNs = 5e3, kColdNs = 30e3, kColdFactor = 4;
+constexpr double kCountNs = 200;  // a launch, where all is in the caches
 // Credit that gathers while the program does little: about what one window of a busy one costs.
 constexpr double kMostCreditNs = 5e6;
-constexpr double kDenseRecordsPerSecond = 100e3;
-constexpr double kManyRecords = 30e3;  // of a dense window, which may then be shorter
+constexpr double kDenseRecordsPerSecond = 25e3;
+constexpr double kManyRecords = 16e3, kManyLater = 8e3;  // of a dense window, which may then be shorter
 // A pair of a window and the time before it is noisy: the assumed cost counts as so many of them.
 constexpr double kAssumedPairs = 8;
 constexpr int kLeastPairs = 4;
@@ -28,6 +35,19 @@ constexpr std::int64_t kFirstPauseNs = 500'000'000;
 constexpr std::int64_t kWindowShare = 8;
 
 }  // namespace
+
+void Costs::add(std::int64_t now_ns, const Counts& counts) noexcept {
+  const auto launches = double(counts.launches - last_.launches), ops = double(counts.ops - last_.ops);
+  // One launch of a graph is many ops.
+  const double most = std::max(launches, ops);
+  const double between_ns = most > 0 ? double(now_ns - last_ns_) / most : kColdNs;
+  const double cold = std::clamp((between_ns - kWarmNs) / (kColdNs - kWarmNs), 0.0, 1.0);
+  const double factor = 1 + (kColdFactor - 1) * cold;
+  spent_ns_ += factor * record_ns_ * ops + call_ns_ * double(counts.calls - last_.calls);
+  counted_ns_ += factor * kCountNs * launches;
+  last_ns_ = now_ns;
+  last_ = counts;
+}
 
 Governor::Governor(const Limits& limits, std::int64_t now_ns, std::uint64_t seed)
     : limits_(limits),
@@ -45,26 +65,36 @@ bool Governor::tick(std::int64_t now_ns, const Seen& seen) noexcept {
   const double passed_ns = double(now_ns - last_ns_);
   const double spent_now_ns = seen.spent_ns - last_.spent_ns;
   const double charged_now_ns = spent_now_ns * correction();
-  charged_ns_ += charged_now_ns;
+  const double switched_now_ns = seen.switched_ns - last_.switched_ns;
+  charged_ns_ += charged_now_ns + seen.counted_ns - last_.counted_ns + switched_now_ns;
   balance_ns_ =
-      std::min(balance_ns_ + kAim * limits_.budget_share * passed_ns - charged_now_ns, kMostCreditNs);
+      std::min(balance_ns_ + kAim * limits_.budget_share * passed_ns - charged_now_ns - switched_now_ns,
+               kMostCreditNs);
   // Only while it works: a share of an import of two seconds says nothing.
-  if (tracing_ && seen.records > last_.records) {
+  if (tracing_ && (seen.records > last_.records || spent_now_ns > 0)) {
     traced_ns_ += passed_ns;
     traced_spent_ns_ += spent_now_ns;
+    // A program that was quiet for a minute may be busy in the next second.
+    const double stays = std::exp(-passed_ns / kRecentNs);
+    recent_ns_ = stays * recent_ns_ + passed_ns;
+    recent_cost_ns_ = stays * recent_cost_ns_ + charged_now_ns + seen.counted_ns - last_.counted_ns;
   }
   last_ns_ = now_ns;
   last_ = seen;
   if (limits_.full) return tracing_ = true;
 
   if (tracing_) {
-    const std::int64_t length_ns = now_ns - stretch_begin_ns_;
+    // The first window has the program's start in it, which does not count.
+    const auto length_ns = is_first_ ? std::int64_t(traced_ns_) : now_ns - stretch_begin_ns_;
     const double records = double(seen.records - stretch_begin_.records);
     const bool is_dense = records > kDenseRecordsPerSecond * double(length_ns) * 1e-9;
     const double stretch = double(window_length_ns_) / double(limits_.window_ns);
-    const double least_ns = double(is_dense ? limits_.dense_window_ns : limits_.window_ns) * stretch;
-    const bool is_enough = double(length_ns) >= least_ns || (is_dense && records >= kManyRecords * stretch);
-    if (is_enough && balance_ns_ < 0) close(now_ns);
+    const bool is_short = is_dense && !is_first_;
+    const double least_ns = double(is_short ? limits_.dense_window_ns : limits_.window_ns) * stretch;
+    const double many = (is_first_ ? kManyRecords : kManyLater) * stretch;
+    const bool is_enough = double(length_ns) >= least_ns || (is_dense && records >= many);
+    const bool is_kept = recent_cost_ns_ <= kKept * limits_.budget_share * recent_ns_;
+    if (is_enough && balance_ns_ < 0 && !is_kept) close(now_ns);
   } else if (balance_ns_ >= 0) {
     open(now_ns);
   }
@@ -87,6 +117,10 @@ void Governor::close(std::int64_t now_ns) {
     const double rate = double(launches) / double(now_ns - stretch_begin_ns_);
     pairs_[pair_count_++ % kMostPairs] = rate_before_ / rate - 1;
   }
+  // What the first two cost is no reason to look away for seconds: a run may be over by then.
+  if (is_first_ || is_behind_first_)
+    balance_ns_ = std::max(balance_ns_, -kAim * limits_.budget_share * double(limits_.first_gap_ns));
+  is_behind_first_ = is_first_;
   is_first_ = false;
   tracing_ = false;
   stretch_begin_ns_ = now_ns;

@@ -5,7 +5,6 @@
 #include "trace/inject/recorder.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdio>
 #include <cstring>
 
@@ -71,7 +70,8 @@ const char* overhead_name(std::uint32_t kind) {
 
 }  // namespace
 
-void Recorder::parse(std::uint8_t* buffer, std::size_t valid_bytes) {
+void Recorder::parse(std::uint8_t* buffer, std::size_t valid_bytes, std::uint16_t stay) {
+  stay_ = stay;
   CUpti_Activity* record = nullptr;
   while (!layout_is_wrong_ && valid_bytes > 0 &&
          cupti_.cuptiActivityGetNextRecord(buffer, valid_bytes, &record) == CUPTI_SUCCESS &&
@@ -116,16 +116,16 @@ void Recorder::parse_record(CUpti_Activity& record) {
       return write_device(facts);
     }
     case CUPTI_ACTIVITY_KIND_CONTEXT: {
-      const auto& context = *static_cast<CUpti_ActivityContext*>(at);
-      know_context(context.contextId, context.deviceId);
-      return describe_stream(context.contextId, context.nullStreamId, 1);
+      const auto& made = *static_cast<CUpti_ActivityContext*>(at);
+      know_context(context(made.contextId), made.deviceId);
+      return describe_stream(context(made.contextId), made.nullStreamId, 1);
     }
     case CUPTI_ACTIVITY_KIND_STREAM: {
       const auto& made = *static_cast<CUpti_ActivityStream*>(at);
       const std::uint32_t flags = made.flag == CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NULL           ? 1
                                   : made.flag == CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NON_BLOCKING ? 2
                                                                                                 : 0;
-      return describe_stream(made.contextId, made.streamId, flags);
+      return describe_stream(context(made.contextId), made.streamId, flags);
     }
     default:
       return;
@@ -141,26 +141,18 @@ bool Recorder::stamps_are_good(std::uint64_t begin, std::uint64_t end) {
 
 void Recorder::parse(const CUpti_ActivityKernel9& launch) {
   if (!stamps_are_good(launch.start, launch.end)) return;
-  if (window_waits_ && std::int64_t(launch.start) >= next_begin_ns_) {
-    window_waits_ = false;
-    write_sums(waiting_, true);
-  }
   const std::uint32_t shape_id = shape(launch);
-  const std::uint32_t stream_id = stream(launch.contextId, launch.streamId, launch.deviceId);
-  const auto duration = std::int64_t(launch.end - launch.start);
-  const bool is_of_graph = launch.graphId != 0;
-  Sum& sum = sums_
-                 .try_emplace((std::uint64_t{shape_id} << 32 | stream_id) << 1 | (is_of_graph ? 1 : 0),
-                              Sum{shape_id, stream_id, is_of_graph, 0, 0, INT64_MAX, 0, {}})
-                 .first->second;
-  ++sum.count;
-  sum.sum_ns += duration;
-  sum.min_ns = std::min(sum.min_ns, duration);
-  sum.max_ns = std::max(sum.max_ns, duration);
-  ++sum.histogram[std::min(39, int(std::bit_width(std::uint64_t(duration))))];
+  const std::uint32_t stream_id = stream(context(launch.contextId), launch.streamId, launch.deviceId);
+  totals.add({.shape = shape_id,
+              .stream = stream_id,
+              .context = context(launch.contextId),
+              .is_of_graph = launch.graphId != 0,
+              .begin_ns = std::int64_t(launch.start),
+              .duration_ns = std::int64_t(launch.end - launch.start),
+              .grid = launch.gridId});
   if (!keep_) return;
   kernels_.push_back({std::int64_t(launch.start), std::int64_t(launch.end), shape_id, stream_id,
-                      launch.correlationId, launch.graphId, launch.graphNodeId});
+                      correlation(launch.correlationId), launch.graphId, launch.graphNodeId});
 }
 
 template <typename Record>
@@ -170,15 +162,15 @@ void Recorder::parse_copy(const Record& copy, std::uint32_t runtime_correlation)
   out.begin_ns = std::int64_t(copy.start);
   out.end_ns = std::int64_t(copy.end);
   out.bytes = std::int64_t(copy.bytes);
-  out.stream = stream(copy.contextId, copy.streamId, copy.deviceId);
-  out.correlation = copy.correlationId;
+  out.stream = stream(context(copy.contextId), copy.streamId, copy.deviceId);
+  out.correlation = correlation(copy.correlationId);
   out.graph = copy.graphId;
   out.kind = copy_kind(copy.copyKind);
   out.from = memory_kind(copy.srcKind);
   out.to = memory_kind(copy.dstKind);
   out.flags = copy.flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC ? 1 : 0;
   out.graph_node = copy.graphNodeId;
-  const Addresses known = addresses(copy.correlationId, runtime_correlation);
+  const Addresses known = addresses(out.correlation, correlation(runtime_correlation));
   out.from_address = known.from;
   out.to_address = known.to;
   out.content_hash = known.hash;
@@ -191,8 +183,8 @@ void Recorder::parse(const CUpti_ActivityMemset4& memset) {
   out.begin_ns = std::int64_t(memset.start);
   out.end_ns = std::int64_t(memset.end);
   out.bytes = std::int64_t(memset.bytes);
-  out.stream = stream(memset.contextId, memset.streamId, memset.deviceId);
-  out.correlation = memset.correlationId;
+  out.stream = stream(context(memset.contextId), memset.streamId, memset.deviceId);
+  out.correlation = correlation(memset.correlationId);
   out.graph = memset.graphId;
   out.kind = kMemset;
   out.to = memory_kind(memset.memoryKind);
@@ -217,6 +209,7 @@ void Recorder::parse(const CUpti_ActivityAPI& call) {
   seen.correlation = call.correlationId;
   seen.kind = std::uint8_t(place->second.call);
   seen.flags = place->second.per_thread ? 1 : 0;
+  seen.stay = stay_;
   add(seen, pid_t(call.threadId));
 }
 

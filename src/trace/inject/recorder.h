@@ -14,6 +14,8 @@
 #include "trace/inject/calls.h"
 #include "trace/inject/cupti_table.h"
 #include "trace/inject/device.h"
+#include "trace/inject/stays.h"
+#include "trace/inject/totals.h"
 #include "trace/inject/writer.h"
 
 namespace fulcrum::trace::inject {
@@ -22,32 +24,28 @@ class Recorder {
  public:
   Recorder(Writer& writer, const Cupti& cupti) : writer_(writer), cupti_(cupti) {}
 
-  void parse(std::uint8_t* buffer, std::size_t valid_bytes);
+  void parse(std::uint8_t* buffer, std::size_t valid_bytes, std::uint16_t stay);
   void add(const SeenCall&, pid_t tid);
   /// Whether single records go into the file, or are only added up.
   void keep(bool yes) { keep_ = yes; }
   /// Writes what has gathered.
   void write();
-  /// By how much a window speaks for more than itself: all launches until the next one, over those within.
-  struct Weights {
-    double kernels = 1, graphs = 1;
-  };
   /// Writes the totals that changed as they stand; of several records of a total the last one counts.
-  void write_totals();
-  /// A window has ended and the next begins: what came before that instant has these weights.
-  void begin_window(std::int64_t begin_ns, Weights of_the_last);
-  /// Nothing more will come.
-  void end_totals(Weights of_the_last);
+  void write_totals() { append_totals(totals.now()); }
+  void end_totals(std::int64_t end_ns, const Totals::Gap& behind) {
+    append_totals(totals.end(end_ns, behind));
+  }
   /// What was lost since the last call. `lost_calls` counts from the start.
   void write_drops(std::int64_t lost_calls);
 
   std::int64_t ops() const { return ops_; }  // kernels, copies and memsets seen
   std::int64_t calls() const { return calls_; }
 
+  Totals totals;
+
  private:
   struct ShapeKey {
-    const char* name;
-    std::uint32_t device;
+    std::uint32_t name, device;
     std::int32_t grid[3], block[3];
     std::uint32_t cluster[3];
     std::int32_t static_shared, dynamic_shared;
@@ -56,22 +54,10 @@ class Recorder {
   };
   struct Hash {
     std::size_t operator()(const ShapeKey&) const;
-    std::size_t operator()(std::uint64_t key) const { return std::size_t(key * 0x9e3779b97f4a7c15u >> 7); }
   };
-  struct KnownShape {
+  struct KnownName {
     std::uint32_t id;
     std::string name;  // a pointer may come to mean another name when a module is unloaded
-  };
-  struct Sum {
-    std::uint32_t shape, stream;
-    bool is_of_graph;
-    std::int64_t count, sum_ns, min_ns, max_ns;
-    std::uint32_t histogram[40];
-  };
-  struct Whole {  // since the start, weighted
-    double count = 0, sum_ns = 0;
-    std::int64_t min_ns = INT64_MAX, max_ns = 0;
-    float histogram[40] = {};
   };
   struct Addresses {
     std::uint64_t from, to, hash;
@@ -91,31 +77,35 @@ class Recorder {
   void write_device(const DeviceFacts&);
   void know_context(std::uint32_t context, std::uint32_t device);
   std::uint32_t shape(const CUpti_ActivityKernel9&);
+  std::uint32_t name_of(const char* name);
   std::uint32_t stream(std::uint32_t context, std::uint32_t cupti_id, std::uint32_t device);
   void describe_stream(std::uint32_t context, std::uint32_t cupti_id, std::uint32_t flags);
   std::uint32_t thread(pid_t tid);
-  void write_sums(Weights, bool are_final);
+  void append_totals(const std::vector<file::Total>&);
   void remember(std::uint32_t correlation, const Addresses&);
   Addresses addresses(std::uint32_t correlation, std::uint32_t runtime_correlation) const;
 
+  std::uint32_t correlation(std::uint32_t number) { return stays_.correlation(stay_, number); }
+  std::uint32_t context(std::uint32_t number) { return stays_.context(stay_, number); }
+
   Writer& writer_;
   const Cupti& cupti_;
+  Stays stays_;
+  std::uint16_t stay_ = 0;
   bool keep_ = true, layout_is_wrong_ = false;
   std::int64_t ops_ = 0, calls_ = 0, zero_stamps_ = 0, dropped_ = 0;
-  std::int64_t written_dropped_ = 0, written_lost_calls_ = 0, written_zero_stamps_ = 0;
+  std::int64_t written_dropped_ = 0, written_lost_calls_ = 0, written_zero_stamps_ = 0,
+               written_lost_kernels_ = 0;
 
   std::unordered_map<std::uint32_t, DeviceFacts> devices_;
   std::unordered_set<std::uint32_t> written_devices_;
   std::unordered_map<std::uint32_t, std::uint32_t> device_of_context_;
-  std::unordered_map<ShapeKey, KnownShape, Hash> shapes_;
+  std::unordered_map<ShapeKey, std::uint32_t, Hash> shapes_;
+  std::unordered_map<const char*, KnownName> names_;  // of this stay
+  std::uint16_t names_stay_ = 0;
   std::unordered_map<std::uint64_t, file::Stream> streams_;  // by context and CUPTI's number
   std::unordered_map<std::uint64_t, std::uint32_t> stream_flags_;
   std::unordered_map<pid_t, std::uint32_t> threads_;
-  std::unordered_map<std::uint64_t, Sum, Hash> sums_;  // since the last totals
-  std::unordered_map<std::uint64_t, Whole, Hash> wholes_;
-  bool window_waits_ = false;  // sums_ are of the window before, with these weights
-  std::int64_t next_begin_ns_ = 0;
-  Weights waiting_;
   std::uint32_t shape_count_ = 0;
   // Where copies came from and went, by correlation: the younger half and the older half of what is remembered.
   std::unordered_map<std::uint32_t, Addresses> addresses_, older_addresses_;

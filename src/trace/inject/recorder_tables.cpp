@@ -5,7 +5,6 @@
 #include "trace/inject/recorder.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,7 +15,7 @@
 namespace fulcrum::trace::inject {
 
 std::size_t Recorder::Hash::operator()(const ShapeKey& key) const {
-  std::uint64_t h = reinterpret_cast<std::uintptr_t>(key.name);
+  std::uint64_t h = key.name;
   const auto mix = [&h](std::uint64_t v) { h = (h ^ v) * 0x9e3779b97f4a7c15u, h ^= h >> 29; };
   mix(std::uint64_t(std::uint32_t(key.grid[0])) << 32 | std::uint32_t(key.grid[1]));
   mix(std::uint64_t(std::uint32_t(key.grid[2])) << 32 | std::uint32_t(key.block[0]));
@@ -50,8 +49,17 @@ void Recorder::know_context(std::uint32_t context, std::uint32_t device_id) {
     }
 }
 
+std::uint32_t Recorder::name_of(const char* name) {
+  if (names_stay_ != stay_) names_.clear();
+  names_stay_ = stay_;
+  KnownName& known = names_[name];
+  if (known.id == 0 || known.name != name) known = {writer_.text(name), name};
+  return known.id;
+}
+
 std::uint32_t Recorder::shape(const CUpti_ActivityKernel9& k) {
-  const ShapeKey key{k.name,
+  const char* name = k.name != nullptr ? k.name : "";
+  const ShapeKey key{name_of(name),
                      k.deviceId,
                      {k.gridX, k.gridY, k.gridZ},
                      {k.blockX, k.blockY, k.blockZ},
@@ -61,14 +69,13 @@ std::uint32_t Recorder::shape(const CUpti_ActivityKernel9& k) {
                      k.registersPerThread,
                      k.localMemoryPerThread,
                      0};
-  const char* name = k.name != nullptr ? k.name : "";
-  KnownShape& known = shapes_[key];
-  if (known.id != 0 && known.name == name) return known.id;
-  known = {++shape_count_, name};
+  std::uint32_t& known = shapes_[key];
+  if (known != 0) return known;
+  known = ++shape_count_;
   const Occupancy fits = occupancy(device(k.deviceId), k);
   file::Shape out{};
-  out.id = known.id;
-  out.name = writer_.text(name);
+  out.id = known;
+  out.name = key.name;
   for (int i = 0; i < 3; ++i) {
     out.grid[i] = std::uint32_t(key.grid[i]);
     out.block[i] = std::uint32_t(key.block[i]);
@@ -83,7 +90,7 @@ std::uint32_t Recorder::shape(const CUpti_ActivityKernel9& k) {
   out.occupancy = fits.share;
   out.limiter = writer_.text(fits.limiter);
   writer_.append(file::Kind::shape, out);
-  return known.id;
+  return known;
 }
 
 std::uint32_t Recorder::stream(std::uint32_t context, std::uint32_t cupti_id, std::uint32_t device_id) {
@@ -147,17 +154,19 @@ void Recorder::add(const SeenCall& seen, pid_t tid) {
     return;
   }
   ++calls_;
-  if (seen.flags & 2) remember(seen.correlation, {seen.event, seen.address, seen.hash});
+  stay_ = seen.stay;
+  const std::uint32_t number = correlation(seen.correlation), of_context = context(seen.context);
+  if (seen.flags & 2) remember(number, {seen.event, seen.address, seen.hash});
   if (!keep_) return;
   file::Call out{};
   out.begin_ns = seen.begin_ns;
   out.thread = thread(tid);
-  out.correlation = seen.correlation;
+  out.correlation = number;
   const bool is_copy = (seen.flags & 2) != 0;
-  const auto device_of = device_of_context_.find(seen.context);
+  const auto device_of = device_of_context_.find(of_context);
   if (seen.stream != 0)
     out.stream =
-        stream(seen.context, seen.stream - 1, device_of == device_of_context_.end() ? 0 : device_of->second) +
+        stream(of_context, seen.stream - 1, device_of == device_of_context_.end() ? 0 : device_of->second) +
         1;
   out.event = is_copy ? 0 : seen.event;
   out.bytes = is_copy ? 0 : seen.bytes;
@@ -194,48 +203,8 @@ void Recorder::write() {
   write_all(writer_, file::Kind::fault, faults_);
 }
 
-void Recorder::begin_window(std::int64_t begin_ns, Weights of_the_last) {
-  if (window_waits_) write_sums(waiting_, true);
-  window_waits_ = true;
-  next_begin_ns_ = begin_ns;
-  waiting_ = of_the_last;
-}
-
-void Recorder::write_totals() { write_sums(window_waits_ ? waiting_ : Weights{}, false); }
-
-void Recorder::end_totals(Weights of_the_last) {
-  write_sums(window_waits_ ? waiting_ : of_the_last, true);
-  window_waits_ = false;
-}
-
-void Recorder::write_sums(Weights weights, bool are_final) {
-  std::unordered_map<std::uint64_t, Whole, Hash> changed;
-  for (const auto& [_, sum] : sums_) {
-    const std::uint64_t key = std::uint64_t{sum.shape} << 32 | sum.stream;
-    Whole& whole = changed.try_emplace(key, wholes_[key]).first->second;
-    const double weight = sum.is_of_graph ? weights.graphs : weights.kernels;
-    whole.count += double(sum.count) * weight;
-    whole.sum_ns += double(sum.sum_ns) * weight;
-    whole.min_ns = std::min(whole.min_ns, sum.min_ns);
-    whole.max_ns = std::max(whole.max_ns, sum.max_ns);
-    for (int i = 0; i < 40; ++i) whole.histogram[i] += float(sum.histogram[i] * weight);
-  }
-  std::vector<file::Total> totals;
-  totals.reserve(changed.size());
-  for (const auto& [key, whole] : changed) {
-    file::Total out{};
-    out.shape = std::uint32_t(key >> 32);
-    out.stream = std::uint32_t(key);
-    out.count = std::llround(whole.count);
-    out.sum_ns = std::llround(whole.sum_ns);
-    out.min_ns = whole.min_ns;
-    out.max_ns = whole.max_ns;
-    for (int i = 0; i < 40; ++i) out.histogram[i] = std::uint32_t(std::lround(whole.histogram[i]));
-    totals.push_back(out);
-    if (are_final) wholes_[key] = whole;
-  }
-  if (are_final) sums_.clear();
-  write_all(writer_, file::Kind::total, totals);
+void Recorder::append_totals(const std::vector<file::Total>& all) {
+  if (!all.empty()) writer_.append(file::Kind::total, all.data(), sizeof(file::Total), all.size());
 }
 
 void Recorder::write_drops(std::int64_t lost_calls) {
@@ -245,10 +214,12 @@ void Recorder::write_drops(std::int64_t lost_calls) {
   };
   write_one(dropped_ - written_dropped_, 0, "CUPTI ran out of buffers");
   write_one(lost_calls - written_lost_calls_, 0, "calls came faster than they were written");
+  write_one(totals.lost() - written_lost_kernels_, 0, "CUPTI recorded no kernels for launches of a thread");
   write_one(0, zero_stamps_ - written_zero_stamps_, "CUPTI gave no time stamps");
   written_dropped_ = dropped_;
   written_lost_calls_ = lost_calls;
   written_zero_stamps_ = zero_stamps_;
+  written_lost_kernels_ = totals.lost();
 }
 
 }  // namespace fulcrum::trace::inject

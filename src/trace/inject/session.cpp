@@ -63,7 +63,8 @@ bool start_thread(void* (*body)(void*), void* argument) {
 Session* session() noexcept { return the_session.load(std::memory_order_acquire); }
 void set_session(Session* s) noexcept { the_session.store(s, std::memory_order_release); }
 
-Session::Session(Config asked) : config(std::move(asked)), owner_(getpid()) {
+Session::Session(Config asked)
+    : config(std::move(asked)), owner_(getpid()), costs_(config.record_ns, config.call_ns) {
   sem_init(&control_, 0, 0);
   sem_init(&drained_, 0, 0);
   sem_init(&done_, 0, 0);
@@ -84,7 +85,7 @@ bool Session::open_file() noexcept {
   return false;
 }
 
-bool Session::subscribe() noexcept {
+bool Session::subscribe(bool is_first) noexcept {
   char holder[256] = "";
   CUptiResult result;
   if (cupti.cuptiSubscribe_v2 != nullptr) {
@@ -100,6 +101,13 @@ bool Session::subscribe() noexcept {
   if (result == CUPTI_SUCCESS) return true;
   if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
     if (holder[0] == '\0') std::snprintf(holder, sizeof holder, "another profiler");
+    if (!is_first) {
+      char note[320];
+      std::snprintf(note, sizeof note, "%s took CUPTI between two windows: nothing is traced from there on",
+                    holder);
+      writer.property("note", note);
+      return false;
+    }
     writer.property("profiler", holder);
     std::fprintf(stderr, "fulcrum: %s holds CUPTI, so this program (%d) runs unprofiled\n", holder,
                  int(owner_));
@@ -114,9 +122,8 @@ bool Session::subscribe() noexcept {
 bool Session::enable(CUpti_ActivityKind kind) noexcept {
   const CUptiResult result = cupti.cuptiActivityEnable(kind);
   if (result == CUPTI_SUCCESS) {
-    enabled_[kind] = true;
-    writer.property("kind", name_of(kind));
-    return true;
+    if (!enabled_[kind]) writer.property("kind", name_of(kind));
+    return enabled_[kind] = true;
   }
   char what[64];
   std::snprintf(what, sizeof what, "%s (%d)", name_of(kind), int(result));
@@ -143,7 +150,6 @@ void Session::start() noexcept {
   }
   writer.property("cupti_version", double(cupti.version));
   writer.property("driver_version", double(driver_version()));
-  if (!subscribe()) return;
 
   try {
     recorder_ = std::make_unique<Recorder>(writer, cupti);
@@ -156,6 +162,21 @@ void Session::start() noexcept {
     return;
   }
   buffers.stock(2);  // the others by the writer's thread
+  if (!attach(true)) return;
+  active_ = true;
+  in_window_ = true;
+  first_begin_ns_ = span_begin_ns_ = now_ns();
+  enable_callbacks(*this);
+  install_endings();
+  if (!start_thread(enter_writer, this) || !start_thread(enter_control, this)) {
+    active_ = false;
+    writer.property("note", "no threads to trace with");
+  }
+}
+
+/// Everything but callbacks. Again: without records.
+bool Session::attach(bool is_first) noexcept {
+  if (!subscribe(is_first)) return false;
   cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
   std::uint8_t yes = 1;
   std::size_t size = sizeof yes;
@@ -168,37 +189,47 @@ void Session::start() noexcept {
     char note[128];
     std::snprintf(note, sizeof note, "CUPTI refused our clock (%d): nothing is traced", int(result));
     writer.property("note", note);
-    return;
+    return false;
   }
   if (const CUptiResult result = cupti.cuptiActivityRegisterCallbacks(buffer_requested, buffer_completed);
       result != CUPTI_SUCCESS) {
     char note[128];
     std::snprintf(note, sizeof note, "CUPTI took no buffers (%d): nothing is traced", int(result));
     writer.property("note", note);
-    return;
+    return false;
+  }
+  has_records_ = is_first;
+  if (!is_first) {
+    // For a window of some ten thousand kernels: what CUPTI takes by itself costs the program milliseconds.
+    std::size_t few = 1, bytes = std::size_t{1} << 20;
+    size = sizeof bytes;
+    cupti.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, &size, &bytes);
+    size = sizeof few;
+    cupti.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE, &size, &few);
+    return attached_ = true;
   }
   for (const CUpti_ActivityKind kind : kAlways) enable(kind);
   for (const CUpti_ActivityKind kind : kInWindows) {
     if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && config.has_part("no-kernels")) continue;
     enable(kind);
   }
-  active_ = true;
-  in_window_ = true;
-  first_begin_ns_ = span_begin_ns_ = now_ns();
-  enable_callbacks(*this);
-  install_endings();
-  if (!start_thread(enter_writer, this) || !start_thread(enter_control, this)) {
-    active_ = false;
-    writer.property("note", "no threads to trace with");
-  }
+  return attached_ = true;
 }
 
 void Session::set_window(bool on) noexcept {
   const std::int64_t begin_ns = now_ns();
   if (!on) in_window_ = false;
+  if (on && !has_records_) {
+    has_records_ = true;
+    for (const CUpti_ActivityKind kind : kAlways)
+      if (enabled_[kind]) cupti.cuptiActivityEnable(kind);
+  }
   for (const CUpti_ActivityKind kind : kInWindows)
     if (enabled_[kind]) on ? cupti.cuptiActivityEnable(kind) : cupti.cuptiActivityDisable(kind);
+  if (on) announce_launches(*this);
   if (on) forget_events();
+  edge_ns_ = now_ns();
+  edge_launches_ = rings.launches();
   if (on) in_window_ = true;
   ++toggles_;
   toggle_ns_ += now_ns() - begin_ns;

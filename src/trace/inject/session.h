@@ -8,7 +8,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
+#include <mutex>
+#include <vector>
 
 #include <semaphore.h>
 #include <sys/types.h>
@@ -48,14 +49,29 @@ class Session {
   CallRings rings;
   CUpti_SubscriberHandle subscriber = nullptr;
   void enable_managed() noexcept;
+  /// At the end of a call of the program, on its thread: what the control thread has for it to do.
+  void between_calls(const ThreadCalls& mine) noexcept {
+    if (errand_.load(std::memory_order_relaxed) != Errand::none && !mine.is_inside()) run_errand(mine);
+  }
 
  private:
   bool open_file() noexcept;
-  bool subscribe() noexcept;
+  bool subscribe(bool is_first) noexcept;
+  bool attach(bool is_first) noexcept;
+  void attach_again() noexcept;
+  void detach() noexcept;
+  void run_errand(const ThreadCalls& mine) noexcept;
+  void switch_window(bool on) noexcept;
+  Totals::Gap gap_behind(const Launches& now, std::int64_t end_ns) noexcept;
+  void prepare_to_detach(std::int64_t now_ns) noexcept;
+  bool may_detach() noexcept;
+  void flush(std::uint32_t flags) noexcept;
   bool enable(CUpti_ActivityKind) noexcept;
   void set_window(bool on) noexcept;
   void note_window(std::int64_t now_ns) noexcept;
-  std::optional<Recorder::Weights> weigh(const Launches& now) noexcept;
+  void begin_window() noexcept;
+  void end_window(std::int64_t end_ns, const Launches&) noexcept;
+  void take_windows();
   void govern() noexcept;
   void control_loop() noexcept;
   void writer_loop() noexcept;
@@ -70,6 +86,7 @@ class Session {
 
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<Governor> governor_;
+  Costs costs_;
   bool enabled_[64] = {};  // kinds, by number
   std::atomic<bool> managed_wanted_{false};
 
@@ -78,14 +95,41 @@ class Session {
   std::int64_t first_begin_ns_ = 0;
   bool has_windows_ = false;
   std::int64_t toggles_ = 0, toggle_ns_ = 0;
-  // Launches: when the window began, and within windows since the last one that has its weights.
-  Launches window_begin_launches_, weighed_launches_, seen_launches_;
+  Launches window_begin_launches_, window_end_launches_;  // of the last one
+  Launches edge_launches_;                                // when it last began or ended
+  bool gap_is_counted_ = true;                            // launches before the one that is open
+  bool has_records_ = true;                               // kinds are on, or were since CUPTI was attached
+  bool is_over_ = false;                                  // CUPTI is another's by now
+  std::int64_t window_end_ns_ = 0, edge_ns_ = 0;
+  std::int64_t window_others_ = 0;  // of the last one: calls that launch nothing
+  std::int64_t away_ns_ = 0;        // without CUPTI, since the last one
+  bool gap_has_launches_ = true;    // announced, behind the last one
+  int attaches_ = 0;
+  std::int64_t attach_ns_ = 0;
+
+  // Attached or not: held by whoever of us calls CUPTI, so that nobody does while it goes.
+  std::mutex cupti_mutex_;
+  std::mutex parse_mutex_;  // by the writer, who must not wait for a flush
+  enum class Errand : std::uint8_t { none, open, close, detach };
+  std::atomic<Errand> errand_{Errand::none};
+  std::atomic<bool> attached_{false}, detach_failed_{false};
+  std::atomic<bool> went_away_{false};  // since the last window
+  std::atomic<int> detaches_{0};
+  std::atomic<std::int64_t> detach_ns_{0}, away_since_ns_{0};
 
   // Between the threads.
-  std::atomic<bool> keep_{true}, totals_wanted_{false}, window_wanted_{false}, drain_{false};
-  std::atomic<std::int64_t> next_begin_ns_{0};
-  std::atomic<double> kernels_weight_{1}, graphs_weight_{1};
-  Recorder::Weights end_weights_;  // before drain_
+  std::atomic<bool> keep_{true}, totals_wanted_{false}, drain_{false}, numbers_fit_{false};
+  struct WindowEdge {
+    std::int64_t at_ns;
+    bool is_begin;
+    int stay;         // of a begin: how often CUPTI had been attached again
+    Launches within;  // of an end
+    Totals::Gap before;
+  };
+  std::mutex edges_mutex_;
+  std::vector<WindowEdge> edges_;  // that the writer's thread has not heard of
+  std::int64_t end_ns_ = 0;        // before drain_
+  Totals::Gap behind_;             // as well
   std::atomic<std::int64_t> seen_ops_{0}, seen_calls_{0}, lost_calls_{0};
   std::atomic<const char*> end_{nullptr};
   std::atomic<int> signal_{0};
@@ -99,9 +143,11 @@ Session* session() noexcept;
 void set_session(Session*) noexcept;
 
 // callbacks.cpp
-void enable_callbacks(Session&) noexcept;
+void enable_callbacks(Session&, bool with_launches = true) noexcept;
+/// From now on launches are announced, too.
+void announce_launches(Session&) noexcept;
 void CUPTIAPI on_callback(void* user, CUpti_CallbackDomain, CUpti_CallbackId, const void* data);
-/// At the begin of a window: what events were recorded before it was not seen.
+/// At the begin of a window: what events were recorded before it was not seen, and streams may have other numbers.
 void forget_events() noexcept;
 // binaries.cpp
 void write_binaries(Writer&) noexcept;

@@ -24,10 +24,10 @@ namespace {
 
 constexpr std::int64_t kFlushNs = 500'000'000;
 constexpr int kTickMs = 20, kWriterMs = 40;
-// What a launch outside windows takes to be counted.
-constexpr double kUntracedNs = 150;
 constexpr std::int64_t kTotalsNs = 10'000'000'000;
-constexpr std::int64_t kSpanNs = 1'000'000'000;    // windows are written down at least so often
+constexpr std::int64_t kSpanNs = 1'000'000'000;  // windows are written down at least so often
+// The program runs beside an attachment, but for 3 to 8 of its 10 ms.
+constexpr double kHeldUp = 0.6;
 constexpr std::int64_t kSignalNs = 3'000'000'000;  // a signal ends the process by then, whatever hangs
 
 bool wait_for(sem_t& semaphore, std::int64_t milliseconds) {
@@ -72,22 +72,58 @@ Governor::Seen Session::seen() noexcept {
   // Launches are known at once, kernels only when CUPTI hands them over; nodes of graphs only as the latter.
   const Launches launches = rings.launches();
   const std::int64_t ops = std::max(seen_ops_.load(), launches.traced);
-  const double spent_ns = double(ops) * config.record_ns + double(seen_calls_) * config.call_ns +
-                          double(launches.all() - launches.traced) * kUntracedNs;
-  return {spent_ns, ops + seen_calls_, launches.all()};
+  const std::int64_t calls = seen_calls_;
+  costs_.add(now_ns(), {ops, calls, launches.all()});
+  return {costs_.spent_ns(), ops + calls, launches.all(), costs_.counted_ns(),
+          kHeldUp * double(attach_ns_) + double(detach_ns_)};
 }
 
-/// A window is about to begin, or all is over: what the last one speaks for.
-std::optional<Recorder::Weights> Session::weigh(const Launches& now) noexcept {
-  const Launches begin = weighed_launches_, within = seen_launches_;
-  if (within.all() == 0) return {};  // one more gap for the next window to speak for
-  weighed_launches_ = now;
-  seen_launches_ = {};
-  const auto ratio = [](std::int64_t all, std::int64_t seen) {
-    return seen > 0 ? double(std::max(all, seen)) / double(seen) : 1.0;
-  };
-  return Recorder::Weights{ratio(now.kernels - begin.kernels, within.kernels),
-                           ratio(now.graphs - begin.graphs, within.graphs)};
+void Session::begin_window() noexcept {
+  {
+    const std::lock_guard lock(cupti_mutex_);
+    errand_ = Errand::none;
+  }
+  gap_is_counted_ = !went_away_;
+  if (!attached_) attach_again();
+  if (is_over_) return;
+  if (has_records_) flush(0);
+  switch_window(true);
+  window_begin_launches_ = edge_launches_;
+  try {
+    const std::lock_guard lock(edges_mutex_);
+    edges_.push_back({edge_ns_, true, attaches_, {}, {}});
+  } catch (...) {
+  }
+}
+
+void Session::end_window(std::int64_t end_ns, const Launches& launches) noexcept {
+  WindowEdge edge{end_ns, false, 0, {}, {{}, gap_is_counted_}};
+  edge.within = launches.since(window_begin_launches_);
+  edge.before.launches = window_begin_launches_.since(window_end_launches_);
+  window_end_launches_ = launches;
+  window_end_ns_ = end_ns;
+  window_others_ = edge.within.others;
+  went_away_ = false;
+  away_ns_ = 0;
+  try {
+    const std::lock_guard lock(edges_mutex_);
+    edges_.push_back(edge);
+  } catch (...) {
+  }
+}
+
+void Session::take_windows() {
+  std::vector<WindowEdge> edges;
+  {
+    const std::lock_guard lock(edges_mutex_);
+    edges.swap(edges_);
+  }
+  for (const WindowEdge& edge : edges) {
+    if (edge.is_begin)
+      recorder_->totals.begin_window(edge.at_ns, edge.stay);
+    else
+      recorder_->totals.end_window(edge.at_ns, edge.within, edge.before);
+  }
 }
 
 void Session::note_window(std::int64_t now) noexcept {
@@ -108,36 +144,31 @@ void Session::govern() noexcept {
   if (config.has_part("alternate")) traces = (now - first_begin_ns_) / 200'000'000 % 2 == 0;
   const bool keeps = governor_->keep(now, writer.bytes());
   const bool is_tracing = in_window_;
+  if (is_over_) traces = false;
+  if (!is_tracing && !traces) prepare_to_detach(now);
   if (traces == is_tracing && keeps == was_keeping) {
     if (has_windows_ && span_begin_ns_ != 0 && now - span_begin_ns_ >= kSpanNs) note_window(now);
     return;
   }
+  std::int64_t edge_ns = now;
   if (is_tracing && !traces) {
-    set_window(false);
-    const Launches launches = rings.launches();
-    seen_launches_.kernels += launches.kernels - window_begin_launches_.kernels;
-    seen_launches_.graphs += launches.graphs - window_begin_launches_.graphs;
-    cupti.cuptiActivityFlushAll(0);
+    switch_window(false);
+    end_window(edge_ns_, edge_launches_);
+    edge_ns = edge_ns_;
+    flush(0);
   } else if (!is_tracing && traces) {
-    cupti.cuptiActivityFlushAll(0);
-    window_begin_launches_ = rings.launches();
-    if (const auto weights = weigh(window_begin_launches_)) {
-      kernels_weight_ = weights->kernels;
-      graphs_weight_ = weights->graphs;
-      next_begin_ns_ = now;
-      window_wanted_ = true;
-      buffers.wake();
-    }
-    set_window(true);
+    begin_window();
+    if (is_over_) return;
+    edge_ns = edge_ns_;
   }
   const bool records_were_kept = span_begin_ns_ != 0, are_kept = traces && keeps;
   keep_ = keeps;
   if (records_were_kept && !are_kept) {
     has_windows_ = true;
-    note_window(now);
+    note_window(edge_ns);
     span_begin_ns_ = 0;
   } else if (!records_were_kept && are_kept) {
-    span_begin_ns_ = now_ns();
+    span_begin_ns_ = edge_ns;
   }
 }
 
@@ -150,7 +181,7 @@ void Session::control_loop() noexcept {
     if (!active()) return;
     const std::int64_t now = now_ns();
     if (now - flushed_ns >= kFlushNs) {
-      cupti.cuptiActivityFlushAll(0);
+      flush(0);
       flushed_ns = now;
     }
     govern();
@@ -166,16 +197,16 @@ void Session::control_loop() noexcept {
 
 void Session::write_end() noexcept {
   governor_->tick(now_ns(), seen());
-  cupti.cuptiActivityFlushAll(0);
-  const bool was_in_window = in_window_.exchange(false);
-  // Ended within a window, it speaks for itself and for gaps before it that no other does.
-  const Launches launches = rings.launches();
-  if (was_in_window) {
-    seen_launches_.kernels += launches.kernels - window_begin_launches_.kernels;
-    seen_launches_.graphs += launches.graphs - window_begin_launches_.graphs;
+  {
+    const std::lock_guard lock(cupti_mutex_);
+    errand_ = Errand::none;
   }
-  end_weights_ = weigh(launches).value_or(Recorder::Weights{});
-  cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  flush(0);
+  const Launches launches = rings.launches();
+  end_ns_ = now_ns();
+  if (in_window_.exchange(false)) end_window(end_ns_, launches);
+  behind_ = gap_behind(launches, end_ns_);
+  flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   active_ = false;
   drain_ = true;
   buffers.wake();
@@ -189,6 +220,8 @@ void Session::write_end() noexcept {
   if (governor_->measured_share() >= 0)
     writer.property("measured_overhead_share", governor_->measured_share());
   writer.property("launches", double(launches.all()));
+  if (attaches_ > 0) writer.property("attach_ns", double(attach_ns_) / attaches_);
+  if (detaches_ > 0) writer.property("detach_ns", double(detach_ns_) / detaches_);
   char end[32];
   const char* why = end_;
   if (signal_ != 0) {
@@ -201,28 +234,30 @@ void Session::write_end() noexcept {
 }
 
 void Session::write_round() noexcept {
-  // In this order: a copy's addresses come by its call, and a window ends behind what was flushed before.
-  const bool wants_totals = totals_wanted_, wants_window = window_wanted_;
+  // In this order: a copy's addresses come by its call, and a kernel belongs to the window that had begun before it.
+  const bool wants_totals = totals_wanted_;
+  take_windows();
   recorder_->keep(keep_);
   std::int64_t lost = 0;
   rings.each([&](ThreadCalls& thread) {
     thread.drain([&](const SeenCall& seen) { recorder_->add(seen, thread.tid); });
     lost += thread.lost();
   });
-  for (const FilledBuffer& buffer : buffers.take()) {
-    recorder_->parse(buffer.bytes, buffer.valid_bytes);
-    buffers.recycle(buffer);
+  {
+    const std::lock_guard lock(parse_mutex_);
+    if (attached_)  // to ask a CUPTI that is gone for the next record would bring it back
+      for (const FilledBuffer& buffer : buffers.take()) {
+        recorder_->parse(buffer.bytes, buffer.valid_bytes, buffer.stay);
+        buffers.recycle(buffer);
+      }
   }
   recorder_->write();
-  if (wants_window) {
-    window_wanted_ = false;
-    recorder_->begin_window(next_begin_ns_, {kernels_weight_, graphs_weight_});
-  }
   if (wants_totals) {
     totals_wanted_ = false;
     recorder_->write_totals();
   }
   recorder_->write_drops(lost);
+  numbers_fit_ = recorder_->totals.numbers_fit();
   lost_calls_ = lost;
   seen_ops_ = recorder_->ops();
   seen_calls_ = recorder_->calls();
@@ -234,7 +269,7 @@ void Session::writer_loop() noexcept {
     try {
       write_round();
       if (drains) {
-        recorder_->end_totals(end_weights_);
+        recorder_->end_totals(end_ns_, behind_);
         recorder_->write_drops(lost_calls_);
         if (writer.lost_chunks() > 0) {
           writer.append(file::Kind::drop, file::Drop{now_ns(), writer.lost_chunks(), 0,

@@ -3,13 +3,15 @@
 //
 // A CUPTI that is none, for tests of the injected library on machines without a GPU: it takes the calls, keeps buffers
 // and callbacks as the real one does, and does what the words in FAKE_CUPTI say: conflict, no_driver, refuse, clock,
-// drops, zero, hang, late, version=N.
+// drops, zero, hang, late, stays (it cannot be detached), taken (another has it when it was), grids (only what is traced
+// is numbered), version=N.
 #include "support/cupti/fake_cupti.h"
 
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -49,8 +51,10 @@ CUpti_TimestampCallbackFunc stamp = nullptr;
 std::atomic<bool> kinds[128];
 std::atomic<bool> callbacks[8][1024];
 std::atomic<std::uint32_t> correlation{0};
+std::atomic<std::uint32_t> context_number{1};
 std::size_t dropped = 0;
-std::uint64_t launches = 0, launched = 0;
+std::uint64_t launches = 0;
+std::atomic<std::uint64_t> launched{0};
 
 std::uint8_t* buffer = nullptr;
 std::size_t buffer_bytes = 0, used = 0;
@@ -134,7 +138,7 @@ void api(CUpti_CallbackDomain domain, std::uint32_t id, const void* parameters, 
   CUpti_CallbackData data{};
   data.functionParams = parameters;
   data.functionReturnValue = &result;
-  data.contextUid = 1;
+  data.contextUid = context_number;
   data.correlationData = &shared;
   data.correlationId = number;
   const bool is_on = subscriber != nullptr && callbacks[domain][id];
@@ -142,7 +146,7 @@ void api(CUpti_CallbackDomain domain, std::uint32_t id, const void* parameters, 
   if (is_on) subscriber(subscriber_data, domain, id, &data);
   body();
   data.callbackSite = CUPTI_API_EXIT;
-  if (is_on) subscriber(subscriber_data, domain, id, &data);
+  if (is_on && subscriber != nullptr) subscriber(subscriber_data, domain, id, &data);
 }
 
 // One call as the program makes it: the runtime calls the driver.
@@ -151,6 +155,13 @@ void both(std::uint32_t runtime_id, const void* runtime_parameters, std::uint32_
           const void* parameters, std::uint32_t number, Body body) {
   api(CUPTI_CB_DOMAIN_RUNTIME_API, runtime_id, runtime_parameters, number,
       [&] { api(CUPTI_CB_DOMAIN_DRIVER_API, driver_id, parameters, number, body); });
+}
+
+// Detached, it forgets its names, and those of later are elsewhere.
+const char* name_in_this_stay(const char* name) {
+  static auto* const all = new std::map<std::pair<std::uint32_t, std::string>, std::string>;
+  const Lock lock;
+  return all->try_emplace({context_number, name}, name).first->second.c_str();
 }
 
 void describe_device() {
@@ -175,12 +186,12 @@ void describe_device() {
   put(device);
   CUpti_ActivityContext3 context{};
   context.kind = CUPTI_ACTIVITY_KIND_CONTEXT;
-  context.contextId = 1;
+  context.contextId = context_number;
   context.nullStreamId = 7;
   put(context);
   CUpti_ActivityStream stream{};
   stream.kind = CUPTI_ACTIVITY_KIND_STREAM;
-  stream.contextId = 1;
+  stream.contextId = context_number;
   stream.streamId = 13;
   stream.flag = CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NON_BLOCKING;
   put(stream);
@@ -200,7 +211,7 @@ CUptiResult cuptiGetVersion(std::uint32_t* version) {
 CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc callback, void* data,
                               CUpti_SubscriberParams* parameters) {
   if (asked("no_driver")) return CUPTI_ERROR_UNKNOWN;
-  if (asked("conflict")) {
+  if (asked("conflict") || (asked("taken") && context_number > 1)) {
     strncpy(parameters->oldSubscriberName, "CUPTI for Other Tool", parameters->oldSubscriberSize);
     return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   }
@@ -265,6 +276,22 @@ CUptiResult cuptiActivityFlushAll(std::uint32_t flags) {
   hand_over();
   return CUPTI_SUCCESS;
 }
+CUptiResult cuptiFinalize() {
+  count_call();
+  if (asked("stays")) return CUPTI_ERROR_UNKNOWN;
+  const Lock lock;
+  hand_over();
+  for (auto& kind : kinds) kind = false;
+  for (auto& domain : callbacks)
+    for (auto& id : domain) id = false;
+  subscriber = nullptr;
+  request = nullptr;
+  complete = nullptr;
+  stamp = nullptr;
+  correlation = 0;
+  ++context_number;
+  return CUPTI_SUCCESS;
+}
 CUptiResult cuptiActivityGetNextRecord(std::uint8_t* bytes, std::size_t valid, CUpti_Activity** record) {
   std::uint8_t* const next =
       *record == nullptr ? bytes : reinterpret_cast<std::uint8_t*>(*record) + size_of((*record)->kind);
@@ -287,7 +314,7 @@ void fake_launch(const char* name, std::uint32_t grid, std::uint32_t block) {
     const bool has_no_stamps = asked("zero") && ++launches % 10 == 0;
     kernel.start = has_no_stamps ? 0 : now();
     kernel.end = has_no_stamps ? 0 : kernel.start + 1000;
-    kernel.contextId = 1;
+    kernel.contextId = context_number;
     kernel.streamId = 7;
     kernel.gridX = std::int32_t(grid);
     kernel.gridY = kernel.gridZ = 1;
@@ -295,8 +322,9 @@ void fake_launch(const char* name, std::uint32_t grid, std::uint32_t block) {
     kernel.blockY = kernel.blockZ = 1;
     kernel.registersPerThread = 64;
     kernel.correlationId = number;
-    kernel.gridId = std::int64_t(++launched);
-    kernel.name = name;
+    const bool is_numbered = !asked("grids") || kinds[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL];
+    kernel.gridId = std::int64_t(launched += is_numbered);
+    kernel.name = name_in_this_stay(name);
     if (asked("drops") && number % 100 == 0) {
       const Lock lock;
       ++dropped;
@@ -322,7 +350,7 @@ void fake_copy(void* to, const void* from, std::uint64_t bytes) {
     copy.bytes = bytes;
     copy.start = now();
     copy.end = copy.start + bytes;
-    copy.contextId = 1;
+    copy.contextId = context_number;
     copy.streamId = 13;
     copy.correlationId = number;
     put(copy);

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <ctime>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <dlfcn.h>
 
@@ -107,6 +109,27 @@ int main(int argc, char** argv) {
   if (end == "_exit") _exit(5);
   if (end == "_Exit") _Exit(5);
   if (end == "quick_exit") quick_exit(5);
+  if (end == "steps") {  // as "slow", with other calls between the launches
+    const auto wait = find<FakeSync>("fake_stream_sync");
+    for (int i = 0; i < 400; ++i) {
+      work(count / 10);
+      if (wait != nullptr) wait(13);
+      if (i % 10 == 9) sleep_seconds(0.05);
+    }
+  }
+  if (end == "threads") {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([count] {
+        const auto wait = find<FakeSync>("fake_stream_sync");
+        for (int i = 0; i < 2000; ++i) {
+          work(count / 10);
+          if (wait != nullptr) wait(13);
+          if (i % 10 == 9) sleep_seconds(0.005);
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+  }
   if (end == "slow") {
     for (int i = 0; i < 40; ++i) {
       work(count);

@@ -21,6 +21,9 @@ enum class Way { fastest, stream, tensor, packed };
 
 /// A pass over the rows for every few queries is cheaper below these: products on tensor cores need a launch more.
 constexpr std::int64_t kTensorQueries = 9, kTensorPairs = 100'000;
+/// Rows so short that a warp which streams them has little to do at a time. A row that is not a multiple of 16 bytes
+/// costs tensor cores more, but once for all queries.
+constexpr std::int64_t kShortRow = 64, kShortRowPairs = 60'000, kUnevenRowPairs = 150'000;
 
 Search search_of(const fulcrum_args& a) {
   const bool unit = a.scalar[0].i == 1;
@@ -42,7 +45,10 @@ Search search_of(const fulcrum_args& a) {
 bool takes_tensor(const Search& s, Way way) {
   if (way == Way::stream || !topk::tensor_takes(s.query_count, s.row_count, s.d, s.k)) return false;
   if (way == Way::tensor || way == Way::packed) return true;
-  return s.query_count >= kTensorQueries && s.query_count * s.row_count >= kTensorPairs;
+  const std::int64_t pairs = s.query_count * s.row_count;
+  if (s.query_count >= kTensorQueries) return pairs >= kTensorPairs;
+  if (s.d > kShortRow) return false;
+  return s.aligned ? pairs >= kShortRowPairs : s.query_count > 1 && pairs >= kUnevenRowPairs;
 }
 
 /// Shapes for operands of either alignment, and memory that is enough for both.

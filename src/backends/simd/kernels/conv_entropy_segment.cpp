@@ -16,6 +16,7 @@
 #include "backends/simd/entropy-inl.h"
 #include "backends/simd/isa.h"
 #include "backends/simd/label_sink-inl.h"
+#include "backends/simd/tall_histogram-inl.h"
 #include "backends/simd/workspace.h"
 #include "backends/table.h"
 
@@ -25,7 +26,7 @@ namespace {
 
 using ops::Pipeline;
 
-/// Bins of the convolution's rows; pixels of rows [begin, end) count as clamped.
+/// Bins of the convolution's rows; pixels of rows [begin, end) count as clamped, the first time that they are asked for.
 struct ConvSource {
   const Pipeline& pipeline;
   const float* x;
@@ -61,6 +62,7 @@ struct ConvSource {
 
   void operator()(std::int64_t first, std::int64_t count, const BinRow& rows) {
     conv_rows(pipeline.conv, x, k, first, first + count, Store{*this, first, rows});
+    begin = std::max(begin, first + count);
   }
 };
 
@@ -78,18 +80,57 @@ std::int64_t pipeline_directly(const fulcrum_args& a, const Pipeline& p, const o
   return clamped;
 }
 
+/// Rows of labels by sums of one kind.
+template <class Histogram>
+struct Labelled {
+  using Sink = LabelSink<Histogram>;
+  using Strip = typename Sink::Strip;
+
+  static std::size_t floats(const Pipeline& p) {
+    return strip_floats(p) + Sink::bytes(p.conv.wo, p.window) / sizeof(float) + 1;
+  }
+  static std::size_t strip_floats(const Pipeline& p) {
+    return Strip::bytes(p.conv.wo, p.window) / sizeof(float) + 1;
+  }
+  /// Output rows [begin, end), or those before sums of this kind were not worth it; returns the first one that is left.
+  static std::int64_t rows(ConvSource& source, std::int64_t begin, std::int64_t end, std::uint8_t* out,
+                           float* memory) {
+    const Pipeline& p = source.pipeline;
+    Sink sink(p, begin, end, out, memory + strip_floats(p));
+    Strip strip(p.conv.ho, p.conv.wo, p.window, sink.steps(), memory);
+    const std::int64_t last = std::min(end + 1, p.conv.ho);
+    const std::int64_t left = strip.run(std::max<std::int64_t>(begin - 1, 0), last, source, sink);
+    return left == last ? end : left - 1;  // the last row of labels waits for the one below it to vote
+  }
+};
+
+using FineLabels = Labelled<BlockHistogram<std::int32_t>>;
+#if HWY_TARGET == HWY_AVX3
+using TallLabels = Labelled<TallHistogram>;
+
+bool fits_tall(const Pipeline& p) { return p.window <= kLargestTallWindow; }
+constexpr std::int64_t kFineRows = 128;  // after which coarse sums are tried again
+#endif
+
 /// Output rows [begin, end); returns how many of their pixels were clamped.
 std::int64_t pipeline_rows(const fulcrum_args& a, const ops::EntropyBins& bins, std::int64_t begin,
                            std::int64_t end) {
   const Pipeline p(a);
-  const std::int64_t h = p.conv.ho, w = p.conv.wo;
-  const std::size_t strip_floats = LabelSink::Strip::bytes(w, p.window) / sizeof(float) + 1;
-  float* memory = workspace(strip_floats + LabelSink::bytes(w, p.window) / sizeof(float) + 1);
+  std::size_t floats = FineLabels::floats(p);
+#if HWY_TARGET == HWY_AVX3
+  if (fits_tall(p)) floats = std::max(floats, TallLabels::floats(p));
+#endif
+  float* memory = workspace(floats);
   if (!memory) return pipeline_directly(a, p, bins, begin, end);
   ConvSource source{p, a.in<float>(Pipeline::kX), a.in<float>(Pipeline::kK), begin, end, Binner{bins}};
-  LabelSink sink(p, begin, end, a.out<std::uint8_t>(Pipeline::kOut), memory + strip_floats);
-  LabelSink::Strip strip(h, w, p.window, sink.steps(), memory);
-  strip.run(std::max<std::int64_t>(begin - 1, 0), std::min(end + 1, h), source, sink);
+  auto* out = a.out<std::uint8_t>(Pipeline::kOut);
+#if HWY_TARGET == HWY_AVX3
+  while (begin < end && fits_tall(p)) {
+    begin = TallLabels::rows(source, begin, end, out, memory);
+    if (begin < end) begin = FineLabels::rows(source, begin, std::min(begin + kFineRows, end), out, memory);
+  }
+#endif
+  if (begin < end) FineLabels::rows(source, begin, end, out, memory);
   return source.binner.clamped;
 }
 

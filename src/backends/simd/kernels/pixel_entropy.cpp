@@ -22,6 +22,7 @@ namespace {
 
 enum Pointer { kX, kOut, kClamped };
 enum Dim { kH, kW };
+using PixelStrip = EntropyStrip<BlockHistogram<std::int64_t>>;
 
 /// Bins of the image's rows; pixels of rows [begin, end) count as clamped.
 struct ImageSource {
@@ -62,7 +63,7 @@ struct EntropySink {
   std::int64_t w, window;
 
   void take(const EntropyBlock& block, std::int64_t from, std::int64_t to, const std::int64_t* sums,
-            const EntropyStrip<std::int64_t>&) {
+            const PixelStrip&) {
     const hn::CappedTag<double, kBlockRows> d;
     const hn::Rebind<std::int64_t, decltype(d)> di;
     const hn::Rebind<float, decltype(d)> df;
@@ -93,7 +94,7 @@ struct EntropySink {
   void nan(const EntropyBlock& block, std::int64_t r, std::int64_t x) {
     out[(block.y + r) * w + x] = std::numeric_limits<float>::quiet_NaN();
   }
-  void end(const EntropyBlock&) {}
+  static bool end(const EntropyBlock&) { return true; }
 };
 
 /// Without memory for records: every window on its own.
@@ -115,9 +116,9 @@ std::int64_t entropy_directly(const fulcrum_args& a, const ops::EntropyBins& bin
 std::int64_t entropy_rows(const fulcrum_args& a, const ops::EntropyBins& bins, std::int64_t begin,
                           std::int64_t end) {
   const std::int64_t h = a.dim[kH], w = a.dim[kW], window = ops::entropy_window(a);
-  void* memory = workspace(EntropyStrip<std::int64_t>::bytes(w, window) / sizeof(float) + 1);
+  void* memory = workspace(PixelStrip::bytes(w, window) / sizeof(float) + 1);
   if (!memory) return entropy_directly(a, bins, begin, end);
-  EntropyStrip<std::int64_t> strip(h, w, window, ops::entropy_steps(), memory);
+  PixelStrip strip(h, w, window, ops::entropy_steps(), memory);
   ImageSource source{a.in<float>(kX), w, begin, end, Binner{bins}};
   EntropySink sink{a.out<float>(kOut), w, window};
   strip.run(begin, end, source, sink);
@@ -129,8 +130,8 @@ void level_rows(const fulcrum_args& a, std::int64_t begin, std::int64_t end) {
   const std::int64_t h = a.dim[kH], w = a.dim[kW], window = ops::entropy_window(a);
   const std::uint8_t* x = a.in<std::uint8_t>(kX);
   float* out = a.out<float>(kOut);
-  if (void* memory = workspace(EntropyStrip<std::int64_t>::bytes(w, window) / sizeof(float) + 1)) {
-    EntropyStrip<std::int64_t> strip(h, w, window, ops::entropy_steps(), memory);
+  if (void* memory = workspace(PixelStrip::bytes(w, window) / sizeof(float) + 1)) {
+    PixelStrip strip(h, w, window, ops::entropy_steps(), memory);
     LevelSource source{x, w};
     EntropySink sink{out, w, window};
     strip.run(begin, end, source, sink);

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// See widths.h.
+#include "executor/widths.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace fulcrum::executor {
+namespace {
+
+// What disturbs a machine holds up threads first: one that waits for a core makes all of them wait. A call on threads that
+// took far longer than the same call on fewer of them says nothing about the kernel.
+constexpr double kSpikeRatio = 1.5, kSpikeSeconds = 10e-6;
+constexpr int kLeastHeldUp = 2;
+
+}  // namespace
+
+std::vector<Width> widths_of(std::span<const Candidate> candidates) {
+  std::vector<Width> widths;
+  std::map<std::string, int> families, groups;
+  const auto number = [](std::map<std::string, int>& of, const std::string& name) {
+    return of.emplace(name, static_cast<int>(of.size()) + 1).first->second;
+  };
+  for (const Candidate& candidate : candidates) {
+    const backends::Kernel& kernel = candidate.kernel;
+    std::string variant(kernel.variant());
+    const std::string_view backend = kernel.backend().name();
+    const bool library = backend == "cpulib";
+    const bool plain = variant == "default" || variant == "t" + std::to_string(candidate.threads);
+    Width width{0, candidate.threads};
+    width.group = number(
+        groups, fmt::format("{}/{}/{}", backend, library ? variant.substr(0, variant.find('_')) : variant,
+                            candidate.threads));
+    if (candidate.place == Place::host && (library || (plain && backend == "threads"))) {
+      if (library && variant.ends_with("_t1")) variant.resize(variant.size() - 3);
+      width.family =
+          number(families, fmt::format("{}/{}", library ? variant : std::string(backend), kernel.dtype()));
+    }
+    widths.push_back(width);
+  }
+  return widths;
+}
+
+std::vector<double> drop_spikes(std::span<const Candidate> candidates, OpPoints& points) {
+  const std::vector<Width> widths = widths_of(candidates);
+  std::vector<double> lost(widths.size() + 1, 0), calls(widths.size() + 1, 0);  // by group
+  std::vector<int> held_up(widths.size() + 1, 0);
+  for (Point& point : points.points) {
+    const std::size_t count = std::min(widths.size(), point.samples.size());
+    std::vector<double> spikes(count, 0);
+    for (std::size_t c = 0; c < count; ++c) {
+      calls[static_cast<std::size_t>(widths[c].group)] += point.samples[c].seconds > 0;
+      for (std::size_t other = 0; other < count; ++other) {
+        const bool fewer = widths[c].family > 0 && widths[other].family == widths[c].family &&
+                           widths[other].threads < widths[c].threads;
+        const double seconds = point.samples[other].seconds, own = point.samples[c].seconds;
+        if (fewer && seconds > 0 && own > kSpikeRatio * seconds + kSpikeSeconds)
+          spikes[c] = std::max(spikes[c], own - seconds);
+      }
+    }
+    for (std::size_t c = 0; c < count; ++c) {
+      lost[static_cast<std::size_t>(widths[c].group)] += spikes[c];
+      held_up[static_cast<std::size_t>(widths[c].group)] += spikes[c] > 0;
+      if (spikes[c] > 0) point.samples[c].seconds = 0;
+    }
+  }
+  std::vector<double> mean;
+  for (const Width& width : widths) {
+    const auto group = static_cast<std::size_t>(width.group);
+    mean.push_back(held_up[group] >= kLeastHeldUp ? lost[group] / calls[group] : 0);
+  }
+  return mean;
+}
+
+}  // namespace fulcrum::executor

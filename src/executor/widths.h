@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which candidates are one kernel on more or fewer threads, and what that says about times that were disturbed.
+#pragma once
+
+#include "executor/points.h"
+
+namespace fulcrum::executor {
+
+/// Candidates that are one kernel in several widths share a family; 0: alone. Streaming stores are another kernel. All that
+/// a library has on so many threads are the same threads.
+struct Width {
+  int family = 0, threads = 0;
+  int group = 0;
+};
+
+std::vector<Width> widths_of(std::span<const Candidate> candidates);
+
+/// Takes spikes out of the points and says what a call has to fear from them, by candidate: threads that meet them often,
+/// as those of a library that has to wake them one by one, are dear however fast they are in between. A single one says
+/// nothing about a way: two milliseconds that another program took, once, would be 20 us on each of a hundred calls.
+std::vector<double> drop_spikes(std::span<const Candidate> candidates, OpPoints& points);
+
+}  // namespace fulcrum::executor
