@@ -8,10 +8,14 @@
 MODULES is the folder of the test modules; CUDA_MODULE is loaded where there is one.
 """
 import array
+import contextlib
 import ctypes
+import importlib
 import os
 import sys
+import types
 import unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True
 from with_torch.intervals import MAX_REPLAYS, MIN_REPLAYS, advantage, in_turns, interval  # noqa: E402
@@ -106,6 +110,49 @@ class Turns(unittest.TestCase):
     def test_an_interval_is_that_of_order_statistics(self):
         found = interval(range(1, 11))  # ranks 2 and 9 of ten hold the median in 97.9 of 100 cases, 3 and 8 in 89.1
         self.assertEqual((found["median"], found["ci_low"], found["ci_high"]), (5.5, 2, 9))
+
+
+class Streams:
+    """As much of PyTorch as a recording needs: who waited for the stream that makes the operands. Streams of PyTorch do
+    not wait for the default one by themselves."""
+
+    class Stream:
+        def __init__(self):
+            self.sees_operands = False
+
+        def wait_stream(self, other):
+            self.sees_operands |= other.sees_operands
+
+    def __init__(self):
+        self.default = self.current = self.Stream()
+        self.default.sees_operands = True
+
+    def module(self):
+        @contextlib.contextmanager
+        def use(stream):
+            before, self.current = self.current, stream
+            yield
+            self.current = before
+
+        event = types.SimpleNamespace(record=lambda: None, elapsed_time=lambda _: 0.01)
+        graph = types.SimpleNamespace(replay=lambda: None)
+        properties = types.SimpleNamespace(L2_cache_size=1)
+        cuda = types.SimpleNamespace(
+            Stream=self.Stream, stream=use, current_stream=lambda: self.current, synchronize=lambda: None,
+            Event=lambda **_: event, CUDAGraph=lambda: graph, graph=lambda _: use(self.default),
+            get_device_properties=lambda _: properties)
+        return types.SimpleNamespace(cuda=cuda, float32=None, float16=None, bfloat16=None)
+
+
+class Recordings(unittest.TestCase):
+    def test_the_first_calls_wait_until_the_operands_are_made(self):
+        streams, seen = Streams(), []
+        with mock.patch.dict(sys.modules, torch=streams.module()):
+            sys.modules.pop("with_torch.measuring", None)
+            bench = importlib.import_module("with_torch.measuring").Bench(0.1)
+            _, calls = bench.capture(lambda _: seen.append(streams.current.sees_operands), [(0,), (1,)])
+        self.assertEqual(len(seen), 3 + calls)  # two sets once, one again with a clock, and what is recorded
+        self.assertNotIn(False, seen)
 
 
 if __name__ == "__main__":

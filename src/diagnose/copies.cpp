@@ -161,6 +161,7 @@ Repeats repeated_uploads(const Facts& facts, const Joined& joined) {
   Repeats hashed, guessed;
   hashed.hashed = hashed.sure = true;
   Places unchanged;  // as far as the host had no time to change them
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::size_t> uploads;
   const auto add = [](Repeats& into, std::uint32_t number, const GpuTrace::Op& op) {
     into.ops.push_back(number);
     into.seconds += double(op.duration_ns()) * 1e-9;
@@ -177,6 +178,7 @@ Repeats repeated_uploads(const Facts& facts, const Joined& joined) {
       continue;
     }
     hashed.addresses_seen = guessed.addresses_seen = true;
+    uploads[{process, op.to_address}] += is_steady(facts, op.begin_ns);
     Last& last = places[{process, op.to_address}];
     const auto changed = downloaded.find({process, op.from_address});
     const bool same_place = last.op >= 0 && last.from == op.from_address && last.bytes == op.bytes &&
@@ -200,6 +202,8 @@ Repeats repeated_uploads(const Facts& facts, const Joined& joined) {
     last = {op.from_address, op.content_hash, op.bytes, std::int64_t(i)};
   }
   if (!hashed.ops.empty()) return hashed;
+  // One of several buffers that comes twice in a row now and then is no habit.
+  std::erase_if(unchanged, [&](const auto& at) { return 2 * at.second.ops.size() < uploads[at.first]; });
   if (!any_other_upload(facts, unchanged)) drop_input(unchanged);
   std::vector<double> shares;
   guessed.sure = true;

@@ -83,7 +83,7 @@ std::optional<NotChecked> needs_metrics(const Facts& facts, std::string_view rul
     return not_checked(rule, "it needs counters of single kernels",
                        "give the file of `ncu --csv --page raw` with --metrics " + list);
   }
-  return not_checked(rule, "the file of ncu has no " + list, "run ncu with --metrics " + list);
+  return not_checked(rule, "the file of ncu lacks metrics that it needs", "run ncu with --metrics " + list);
 }
 
 }  // namespace fulcrum::diagnose

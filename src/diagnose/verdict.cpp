@@ -27,6 +27,7 @@ constexpr Bound kBounds[] = {
     {"idle_gaps", "the host's own work"},
     {"sync_stall", "waits of the host"},
     {"alloc_in_loop", "allocations"},
+    {"setup_in_loop", "what it sets up again and again"},
     {"pageable_copy", "copies"},
     {"small_copies", "copies"},
     {"redundant_copy", "copies"},

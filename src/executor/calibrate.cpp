@@ -23,7 +23,11 @@ namespace {
 
 constexpr std::int64_t kBenchBytes = std::int64_t{96} << 20;
 
-constexpr double kPasses[] = {0.5, 0.75, 1};  // where they end, of the budget
+constexpr double kPasses[] = {0.45, 0.69, 0.93};  // where they end, of the budget
+// Then come looks at threads that were held up, for so much of it and so many a point: what holds them up may last for
+// seconds, so that all of them at the end might find it as it was.
+constexpr double kHeldUpShare = 0.04, kHeldUpAtTheEnd = 0.07;
+constexpr int kHeldUpLooks = 3;
 // After the first pass time goes where a wrong choice would cost most, within these factors.
 constexpr double kLeastFactor = 0.4, kMostFactor = 3, kEnoughShapes = 40;
 
@@ -78,6 +82,12 @@ Result<std::vector<Job>> jobs_of(const backends::Backend* device, const Calibrat
   return jobs;
 }
 
+Status not_interrupted(const CalibrateConfig& config) {
+  if (!config.interrupted || !config.interrupted()) return {};
+  return Error{Code::interrupted, "interrupted before every op was calibrated; nothing was saved",
+               "run it again"};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Table>> calibrate_table(const backends::Backend* device, const Options& options,
@@ -115,7 +125,7 @@ Result<std::shared_ptr<const Table>> calibrate_table(const backends::Backend* de
   for (const Job& job : jobs) calibrations.emplace_back(*job.op, job.candidates, tools).touch();
   // Several passes: a disturbance that lasts through all shapes of an op in one of them is gone in the others, and a
   // machine that is slower for some seconds at a time counts in the mean.
-  int done = 0;
+  int done = 0, pass = 0;
   for (const double share_of_budget : kPasses) {
     const bool again = share_of_budget > kPasses[0];
     if (again) FULCRUM_CHECK(look_at_costs());
@@ -146,11 +156,16 @@ Result<std::shared_ptr<const Table>> calibrate_table(const backends::Backend* de
       OpPoints& points = stored.data.ops[job.index];
       points = again ? calibration.look_again(share) : calibration.run(share);
       stored.known[job.index] = !points.points.empty();
-      if (config.interrupted && config.interrupted())
-        return Error{Code::interrupted, "interrupted before every op was calibrated; nothing was saved",
-                     "run it again"};
+      FULCRUM_CHECK(not_interrupted(config));
     }
+    const bool at_the_end = share_of_budget == *std::rbegin(kPasses);
+    look_at_held_up(calibrations, clock,
+                    end + (at_the_end ? kHeldUpAtTheEnd : kHeldUpShare) * config.budget_seconds,
+                    ++pass * kHeldUpLooks);
+    FULCRUM_CHECK(not_interrupted(config));
   }
+  for (std::size_t number = 0; number < jobs.size(); ++number)
+    stored.data.ops[jobs[number].index] = calibrations[number].points();
   stored.measured_utc = utc_now();
   stored.other_cores =
       other_cores(others_seconds() - others_before, measure::steady_clock().now() - wall_before);

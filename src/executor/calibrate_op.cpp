@@ -37,7 +37,7 @@ constexpr double kEnoughSeconds = 2e-3;
 // Plans that take so long each may use this share of the time, and no more: one library must not leave an op without
 // shapes.
 constexpr double kCostlySeconds = 5e-3, kCostlyShare = 0.1;
-constexpr int kUnusualEvery = 4;
+constexpr int kUnusualEvery = 4, kThinEvery = 8;
 constexpr std::size_t kRefitEvery = 8, kFewPoints = 32;
 // Sizes of a line are no closer than this where another candidate becomes the fastest, and where times make a step: one
 // of more than so much, in ln, beyond what there is more to do.
@@ -143,7 +143,7 @@ void OpCalibration::drop_impossible(const Args& args, Point& point) const {
   }
 }
 
-std::optional<Point> OpCalibration::measure(const Args& args, DType dtype) {
+std::optional<Point> OpCalibration::measure(const Args& args, DType dtype, Mask among) {
   const auto bound = tools_->bench->bind(*op_, args, dtype);
   if (!bound.ok()) return {};
   Mask wanted = mask_of(*op_, candidates_, dtype) & ~hopeless(args, dtype);
@@ -154,6 +154,7 @@ std::optional<Point> OpCalibration::measure(const Args& args, DType dtype) {
   const Mask left_out = all_of_them ? overdrawn() : costly_;
   if (!all_of_them && (wanted & usual & ~left_out)) wanted &= usual;
   if (wanted & ~left_out) wanted &= ~left_out;
+  wanted &= among;
   std::shared_ptr<DeviceOperands> operands;
   if (tools_->device && (wanted & mask_of(candidates_, Place::device))) {
     auto made = DeviceOperands::make(*tools_->device, *op_, *bound, dtype);
@@ -174,6 +175,7 @@ std::optional<Point> OpCalibration::measure(const Args& args, DType dtype) {
     owned[c] = std::move(*subject);
     subjects[c] = owned[c].get();
   }
+  share_plans(candidates_, subjects);
   // A device is compared with a device: how data gets there is another question.
   std::vector<int> groups;
   for (const Candidate& candidate : candidates_) groups.push_back(candidate.place == Place::device);
@@ -364,8 +366,10 @@ void OpCalibration::grow(ShapeSource& source, std::size_t most) {
     const std::size_t points = points_.points.size();
     if (points >= most || (out_of_time() && points >= kLeastPoints)) return;
     const bool seek = points >= kDrawnToSeek && drawn % 2 == 1;
-    const auto args =
-        seek ? doubtful(source) : source.draw(kShortest, drawn % 4 == 2 ? kLongAnchor : kLongest);
+    const auto args = seek ? doubtful(source)
+                      : drawn % kThinEvery == 4
+                          ? source.draw_thin(kShortest, kLongest)
+                          : source.draw(kShortest, drawn % 4 == 2 ? kLongAnchor : kLongest);
     if (args) add(*args, dtype);
     if (tools_->interrupted && tools_->interrupted()) return;
   }
@@ -450,9 +454,9 @@ void OpCalibration::measure_again() {
   }
 }
 
-void OpCalibration::look_at(std::size_t number) {
+void OpCalibration::look_at(std::size_t number, Mask among) {
   Point& point = points_.points[number];
-  const auto again = measure(point.args, point.dtype);
+  const auto again = measure(point.args, point.dtype, among);
   for (std::size_t c = 0; again && c < point.samples.size(); ++c) {
     const Sample& look = again->samples[c];
     if (look.seconds <= 0) continue;

@@ -6,6 +6,8 @@
 
 #include <fulcrum/measure.h>
 
+#include <deque>
+
 #include "executor/predictor.h"
 #include "executor/workbench.h"
 
@@ -30,13 +32,17 @@ class OpCalibration {
   /// `seconds`. Looks that nearly agree count alike; those far above the shortest do not: what disturbs a machine only
   /// adds time.
   OpPoints look_again(double seconds);
+  /// Another look at threads that seem to have been held up, at a few points that have had fewer than `most_looks` and not
+  /// after `end`; at how many.
+  int look_at_held_up(double end, int most_looks);
+  const OpPoints& points() const { return points_; }
   /// ln of what a wrong choice costs on average, by the doubts of the points so far; 0 for ops of one size.
   double expected_loss();
   /// Every candidate once, untimed: libraries that load at their first call must not use up the time of an op.
   void touch();
 
-  /// Every candidate that can do it at one shape, interleaved; none when no candidate could be timed.
-  std::optional<Point> measure(const Args& args, DType dtype);
+  /// Every candidate of `among` that can do it at one shape, interleaved; none when no candidate could be timed.
+  std::optional<Point> measure(const Args& args, DType dtype, Mask among = ~Mask{0});
 
  private:
   bool out_of_time() const;
@@ -59,7 +65,7 @@ class OpCalibration {
   void run_other_types(double end);
   void measure_again();
   /// One point once more.
-  void look_at(std::size_t number);
+  void look_at(std::size_t number, Mask among = ~Mask{0});
   /// What CPU kernels pay when their inputs lie on the device.
   void charge_home(const Args& args, Mask on_host, Estimates& costs) const;
   /// Of some drawn calls the one whose answer is least certain: in turn among the CPU's ways, and with the data on the
@@ -80,11 +86,16 @@ class OpCalibration {
   int measured_ = 0, sought_ = 0;
   /// Seconds by point, candidate and look.
   std::vector<std::vector<std::vector<double>>> looks_;
+  std::vector<int> looked_again_;                       // at threads that seemed held up, by point
   Mask costly_ = 0;                                     // plans that took long
   std::array<double, kMostCandidates> plan_seconds_{};  // spent on them
   double share_seconds_ = 0;                            // given to this op so far
   std::optional<Predictor> predictor_;                  // of the first `predicted_` points
   std::size_t predicted_ = 0;
 };
+
+/// In turns over all ops, until nothing is in doubt, it has been looked at often enough or the time is over.
+void look_at_held_up(std::deque<OpCalibration>& calibrations, const measure::Clock& clock, double end,
+                     int most_looks);
 
 }  // namespace fulcrum::executor

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "executor/tracker.h"
 

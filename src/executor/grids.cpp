@@ -80,9 +80,9 @@ void MeasuredOpTable::find_guard(std::span<const std::pair<double, Grid::Trial>>
       plain = static_cast<int>(c);
   }
   if (plain < 0 || host_trials.empty()) return;
-  double below = INFINITY, least = INFINITY;
+  double lost_at = INFINITY;
+  std::vector<double> won_at;
   for (const auto& [elements, trial] : host_trials) {
-    least = std::min(least, elements);
     const float own = trial.costs.log_seconds[static_cast<std::size_t>(plain)];
     bool wins = own < static_cast<float>(std::log(kGuardSeconds));
     for (Mask left = trial.possible & ~(Mask{1} << plain); left && wins; left &= left - 1) {
@@ -97,11 +97,20 @@ void MeasuredOpTable::find_guard(std::span<const std::pair<double, Grid::Trial>>
       wins = like ? lost <= kDecisionSeconds || trial.costs.log_seconds[c] - own >= -kGuardLoss
                   : trial.costs.log_seconds[c] - own >= trial.costs.sigma[c];
     }
-    if (!wins) below = std::min(below, elements);
+    if (wins) {
+      won_at.push_back(elements);
+    } else {
+      lost_at = std::min(lost_at, elements);
+    }
   }
-  if (std::isinf(below) || below <= least) return;
-  guard_ =
-      Guard{static_cast<std::int64_t>(below), &candidates_[static_cast<std::size_t>(plain)].kernel.entry()};
+  // Up to the last size at which it was tried and won: of those before the first at which it lost nobody knows.
+  double last = 0;
+  for (const double elements : won_at) {
+    if (elements < lost_at) last = std::max(last, elements);
+  }
+  if (std::isinf(lost_at) || last <= 0) return;
+  guard_ = Guard{static_cast<std::int64_t>(last) + 1,
+                 &candidates_[static_cast<std::size_t>(plain)].kernel.entry()};
 }
 
 }  // namespace fulcrum::executor

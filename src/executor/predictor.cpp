@@ -123,10 +123,10 @@ void Predictor::join_twins(OpPoints& points, std::span<const Features> features)
 
 void Predictor::fit_plans(std::span<const Candidate> candidates, const OpPoints& points,
                           std::span<const Features> features) {
-  std::map<decltype(fulcrum_kernel::plan), std::vector<std::size_t>> makers;
+  std::map<PlanMaker, std::vector<std::size_t>> makers;
+  const std::vector<PlanMaker> made_by = plan_makers_of(candidates);
   for (std::size_t c = 0; c < candidates.size(); ++c) {
-    const fulcrum_kernel& entry = candidates[c].kernel.entry();
-    if (entry.plan && entry.plan_reads) makers[entry.plan].push_back(c);
+    if (made_by[c] && candidates[c].kernel.entry().plan_reads) makers[made_by[c]].push_back(c);
   }
   for (const auto& [maker, members] : makers) {
     std::vector<std::size_t> known;

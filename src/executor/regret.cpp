@@ -74,6 +74,19 @@ double regret_after(const RegretTrial& trial) {
   return sum / 2;
 }
 
+int fastest_before(const RegretTrial& trial) {
+  int best = -1;
+  double least = kNone;
+  for (std::size_t way = 0; way < trial.before.size(); ++way) {
+    if (trial.before[way].empty()) continue;
+    const double seconds = stats::median(trial.before[way]);
+    if (seconds >= least) continue;
+    least = seconds;
+    best = static_cast<int>(way);
+  }
+  return best;
+}
+
 }  // namespace
 
 RegretResult score(const RegretTrial& trial) {
@@ -83,6 +96,7 @@ RegretResult score(const RegretTrial& trial) {
   result.regret = regret_of(trial, trial.chosen, trial.overhead_seconds);
   result.hindsight = regret_of(trial, result.oracle, 0);
   result.after = regret_after(trial);
+  result.before = regret_of(trial, fastest_before(trial), 0);
   result.oracle_seconds = median_of(trial, static_cast<std::size_t>(result.oracle), -1);
   if (trial.chosen >= 0) result.chosen_seconds = median_of(trial, static_cast<std::size_t>(trial.chosen), -1);
   for (const int way : trial.rules) result.rules.push_back(regret_of(trial, way, 0));
@@ -154,6 +168,7 @@ Json to_json(const RegretReport& report) {
     Json ways = Json::object();
     for (const RegretRow::Way& way : row.ways)
       ways[way.name] = Json{{"seconds", {short_of(way.first_seconds), short_of(way.second_seconds)}},
+                            {"before_seconds", short_of(way.before_seconds)},
                             {"predicted_seconds", short_of(way.predicted_seconds)}};
     rows.push_back(Json{{"op", row.op},
                         {"shape", row.shape},
@@ -164,6 +179,7 @@ Json to_json(const RegretReport& report) {
                         {"in_band", row.in_band},
                         {"regret", row.regret},
                         {"regret_after", row.regret_after},
+                        {"regret_before", row.regret_before},
                         {"chosen_seconds", row.chosen_seconds},
                         {"oracle_seconds", row.oracle_seconds},
                         {"overhead_seconds", row.overhead_seconds},
@@ -182,6 +198,7 @@ Json to_json(const RegretReport& report) {
               {"after", score_json(report.after)},
               {"after_calls", report.after_calls},
               {"hindsight", score_json(report.hindsight)},
+              {"timed_before", score_json(report.timed_before)},
               {"baselines", baselines},
               {"classes_of_the_oracle", classes},
               {"rows", rows}};

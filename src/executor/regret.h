@@ -18,6 +18,8 @@ namespace fulcrum::executor {
 struct RegretTrial {
   /// By visit, way, then round; no times: cannot do it.
   std::array<std::vector<std::vector<double>>, 2> seconds;
+  std::vector<std::vector<double>>
+      before;  // the same of a visit before these, which scores nothing; may be empty
   int chosen = -1;
   double overhead_seconds = 0;  // of choosing
   bool in_band = false;
@@ -34,6 +36,7 @@ struct RegretResult {
   int oracle = -1;  // of all rounds
   double chosen_seconds = 0, oracle_seconds = 0;
   double after = 0;           // regret of what was chosen after calls; 0: nothing was
+  double before = 0;          // of the way that was fastest in the visit before; 0: there was none
   std::vector<double> rules;  // regret of each baseline; 0: it has no answer
 };
 /// Of a way that has times of one visit alone these count in both halves.

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Held-out calls for bench --regret: of every calibrated op, each timed in every way in interleaved rounds, in two visits.
+// Held-out calls for bench --regret: of every calibrated op, each timed in every way in interleaved rounds, in two visits
+// and one before them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -75,8 +76,8 @@ class Meter {
     return Error{Code::interrupted, "interrupted before the regret was known", "run it again"};
   }
   Result<std::vector<Source>> sources() const;
-  Result<std::vector<Trial>> first_visits(double end);
-  bool visit(Trial& trial, std::size_t number);
+  Result<std::vector<Trial>> visits_before(double end);
+  bool visit(const Trial& trial, std::vector<std::vector<double>>& seconds);
   bool decide(Trial& trial);
   void learn(Trial& trial);
   void finish(Trial& trial);
@@ -92,7 +93,7 @@ class Meter {
   Workbench bench_, pinned_;  // where host data lies, and where that of buffers does
   RegretRules rules_;
   Tracker blank_;
-  std::vector<double> regrets_, after_, hindsight_;
+  std::vector<double> regrets_, after_, hindsight_, before_;
   std::vector<bool> band_;
   std::vector<std::vector<double>> of_rules_;
   std::map<std::string_view, int> classes_;
@@ -137,7 +138,7 @@ int Meter::choose(const OpTable& table, const Args& args, const Traffic& traffic
 }
 
 /// Times of every way in half of the rounds. False: the call cannot be timed here.
-bool Meter::visit(Trial& trial, std::size_t number) {
+bool Meter::visit(const Trial& trial, std::vector<std::vector<double>>& seconds) {
   const ops::Op& op = trial.table->op();
   const DType dtype = op.dtypes.empty() ? DType::f32 : op.dtypes.front();
   const Case which = trial.call.which;
@@ -162,7 +163,7 @@ bool Meter::visit(Trial& trial, std::size_t number) {
     owned[c] = std::move(*made);
     subjects[c] = owned[c].get();
   }
-  auto& seconds = trial.times.seconds[number];
+  share_plans(candidates, subjects);
   seconds = time_rounds(subjects, RoundsConfig{.rounds = std::max(2, config_.rounds / 2),
                                                .hopeless = kNotWorthScoring,
                                                .groups = groups,
@@ -189,7 +190,7 @@ bool Meter::decide(Trial& trial) {
     way.predicted_seconds = price.seconds;
     trial.row.ways.push_back(std::move(way));
   }
-  return times.chosen >= 0 && !times.seconds[0][static_cast<std::size_t>(times.chosen)].empty();
+  return times.chosen >= 0 && !times.before[static_cast<std::size_t>(times.chosen)].empty();
 }
 
 /// As a program that makes this call over and over would find it: the tracker's own way from the table's answer on.
@@ -223,15 +224,18 @@ void Meter::finish(Trial& trial) {
   row.in_band = trial.times.in_band;
   row.regret = result.regret;
   row.regret_after = result.after;
+  row.regret_before = result.before;
   row.chosen_seconds = result.chosen_seconds;
   row.oracle_seconds = result.oracle_seconds;
   row.overhead_seconds = trial.times.overhead_seconds;
   std::vector<RegretRow::Way> timed;
   for (std::size_t c = 0; c < row.ways.size(); ++c) {
-    const auto &first = trial.times.seconds[0][c], &second = trial.times.seconds[1][c];
+    const auto &first = trial.times.seconds[0][c], &second = trial.times.seconds[1][c],
+               &before = trial.times.before[c];
     if (first.empty() && second.empty()) continue;
     row.ways[c].first_seconds = first.empty() ? 0 : stats::median(first);
     row.ways[c].second_seconds = second.empty() ? 0 : stats::median(second);
+    row.ways[c].before_seconds = before.empty() ? 0 : stats::median(before);
     timed.push_back(std::move(row.ways[c]));
   }
   row.ways = std::move(timed);
@@ -239,6 +243,7 @@ void Meter::finish(Trial& trial) {
   regrets_.push_back(result.regret);
   after_.push_back(result.after);
   hindsight_.push_back(result.hindsight);
+  before_.push_back(result.before);
   band_.push_back(row.in_band);
   for (std::size_t r = 0; r < result.rules.size(); ++r) of_rules_[r].push_back(result.rules[r]);
 }
@@ -259,8 +264,8 @@ Result<std::vector<Meter::Source>> Meter::sources() const {
   return sources;
 }
 
-/// The first visit of new calls, until there are enough of them.
-Result<std::vector<Meter::Trial>> Meter::first_visits(double end) {
+/// The visit before the two, of new calls, until there are enough of them.
+Result<std::vector<Meter::Trial>> Meter::visits_before(double end) {
   FULCRUM_TRY(std::vector<Source> sources, sources());
   std::vector<Trial> trials;
   for (int i = 0; static_cast<int>(trials.size()) < config_.points && i < 4 * config_.points; ++i) {
@@ -272,9 +277,9 @@ Result<std::vector<Meter::Trial>> Meter::first_visits(double end) {
     const auto call = draw_call(*source.table, source.shapes, which, lap % 2 == 0);
     if (!call) continue;
     Trial trial{.table = source.table, .index = source.index, .call = *call, .times = {}, .row = {}};
-    if (!visit(trial, 0) || !decide(trial)) continue;
+    if (!visit(trial, trial.times.before) || !decide(trial)) continue;
     trials.push_back(std::move(trial));
-    if (config_.progress) config_.progress(static_cast<int>(trials.size()), 2 * config_.points, 0);
+    if (config_.progress) config_.progress(static_cast<int>(trials.size()), 3 * config_.points, 0);
   }
   return trials;
 }
@@ -286,17 +291,23 @@ Result<RegretReport> Meter::run() {
   report.measured_utc = utc_now();
   report.seed = config_.seed;
   const double begin = clock_.now();
-  // The second visit takes as long as the first, or a little less.
-  FULCRUM_TRY(std::vector<Trial> trials, first_visits(begin + 0.5 * config_.budget_seconds));
+  // Each visit takes as long as the one before it, or a little less.
+  FULCRUM_TRY(std::vector<Trial> trials, visits_before(begin + config_.budget_seconds / 3));
   const auto count = static_cast<int>(trials.size());
-  for (Trial& trial : trials) {
-    if (config_.interrupted && config_.interrupted()) return stopped();
-    if (clock_.now() - begin > config_.budget_seconds) break;
-    if (!visit(trial, 1)) continue;
-    finish(trial);
-    report.rows.push_back(std::move(trial.row));
-    if (config_.progress)
-      config_.progress(count + static_cast<int>(regrets_.size()), 2 * count, stats::mean(regrets_));
+  int done = count;
+  for (const std::size_t number : {0, 1}) {
+    for (Trial& trial : trials) {
+      if (config_.interrupted && config_.interrupted()) return stopped();
+      if (clock_.now() - begin > config_.budget_seconds) break;
+      ++done;
+      if ((number == 1 && trial.times.seconds[0].empty()) || !visit(trial, trial.times.seconds[number]))
+        continue;
+      if (number == 1) {
+        finish(trial);
+        report.rows.push_back(std::move(trial.row));
+      }
+      if (config_.progress) config_.progress(done, 3 * count, regrets_.empty() ? 0 : stats::mean(regrets_));
+    }
   }
   if (regrets_.empty())
     return Error{Code::inconclusive, "no call could be measured within the budget", "raise --budget"};
@@ -305,6 +316,7 @@ Result<RegretReport> Meter::run() {
   report.after = summarise(after_, band_);
   report.after_calls = config_.learned_calls;
   report.hindsight = summarise(hindsight_, band_);
+  report.timed_before = summarise(before_, band_);
   for (std::size_t r = 0; r < of_rules_.size(); ++r) {
     if (std::any_of(of_rules_[r].begin(), of_rules_[r].end(), [](double regret) { return regret > 0; }))
       report.baselines.push_back(

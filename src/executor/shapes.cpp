@@ -88,15 +88,15 @@ bool ShapeSource::is_right(const Args& args) const {
   return ops::outputs(*op_, args) > 0;
 }
 
-Args ShapeSource::scaled(Args args, double seconds) const {
+Args ShapeSource::scaled(Args args, double seconds, int kept) const {
   for (int round = 0; round < 4; ++round) {
     int free_count = 0;
-    for (int d = 0; d < dims_; ++d) free_count += free_[at(d)];
+    for (int d = 0; d < dims_; ++d) free_count += free_[at(d)] && d != kept;
     const double now = nominal_seconds(*op_, args);
     if (free_count == 0 || now <= 0 || std::abs(std::log(seconds / now)) < 0.1) break;
     const double factor = std::pow(seconds / now, 1.0 / free_count);
     for (int d = 0; d < dims_; ++d) {
-      if (!free_[at(d)]) continue;
+      if (!free_[at(d)] || d == kept) continue;
       const double wanted = std::clamp(static_cast<double>(args.dim[d]) * factor, 1.0, 4 * high_[at(d)]);
       args.dim[d] = static_cast<std::int64_t>(std::llround(wanted));
     }
@@ -108,6 +108,18 @@ Args ShapeSource::scaled(Args args, double seconds) const {
 }
 
 std::optional<Args> ShapeSource::draw(double low_seconds, double high_seconds) {
+  return draw_with(-1, low_seconds, high_seconds);
+}
+
+std::optional<Args> ShapeSource::draw_thin(double low_seconds, double high_seconds) {
+  if (std::count(free_.begin(), free_.begin() + dims_, true) < 2) return {};
+  do {
+    thin_ = (thin_ + 1) % dims_;
+  } while (!free_[at(thin_)]);
+  return draw_with(thin_, low_seconds, high_seconds);
+}
+
+std::optional<Args> ShapeSource::draw_with(int thin, double low_seconds, double high_seconds) {
   for (int attempt = 0; attempt < kTries && !bases_.empty(); ++attempt) {
     const auto u = even_.next();
     Args args = bases_[std::min(bases_.size() - 1,
@@ -118,7 +130,8 @@ std::optional<Args> ShapeSource::draw(double low_seconds, double high_seconds) {
       const double log_size = std::log(low_[at(d)]) + u[next++] * std::log(high_[at(d)] / low_[at(d)]);
       args.dim[d] = static_cast<std::int64_t>(std::llround(std::exp(log_size)));
     }
-    args = scaled(args, low_seconds * std::pow(high_seconds / low_seconds, u[1]));
+    if (thin >= 0) args.dim[thin] = 1;
+    args = scaled(args, low_seconds * std::pow(high_seconds / low_seconds, u[1]), thin);
     if (is_right(args)) return args;
   }
   return {};

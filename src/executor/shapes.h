@@ -32,14 +32,20 @@ class ShapeSource {
   const std::vector<Args>& standard() const { return bases_; }
   /// Nominal seconds log-uniform in [low, high]; none when the op refuses what was drawn too often.
   std::optional<Args> draw(double low_seconds, double high_seconds);
-  /// `args` with its free dims scaled until the nominal seconds are those wanted, as near as integers get.
-  Args scaled(Args args, double seconds) const;
+  /// The same with one of several free dims, in turn, of size one: a product with a vector is another call than one with
+  /// a narrow matrix, and seldom drawn.
+  std::optional<Args> draw_thin(double low_seconds, double high_seconds);
+  /// `args` with its free dims scaled until the nominal seconds are those wanted, as near as integers get. `kept`: a dim
+  /// that stays as it is.
+  Args scaled(Args args, double seconds, int kept = -1) const;
 
  private:
   bool is_right(const Args& args) const;
+  std::optional<Args> draw_with(int thin, double low_seconds, double high_seconds);
   const ops::Op* op_;
   std::vector<Args> bases_;
   int dims_ = 0;
+  int thin_ = -1;  // the last one
   std::array<bool, FULCRUM_SLOTS> free_{};
   std::array<double, FULCRUM_SLOTS> low_{}, high_{};
   std::array<int, FULCRUM_SLOTS> follows_{};  // dim that must stay equal; -1: none

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+#include "executor/widths.h"
+
 namespace fulcrum::executor {
 namespace {
 
@@ -123,6 +125,18 @@ Result<std::unique_ptr<Subject>> make_subject(const Candidate& candidate, const 
   auto subject = std::make_unique<HostSubject>(std::move(call));
   subject->plan_seconds = plan_seconds;
   return std::unique_ptr<Subject>(std::move(subject));
+}
+
+void share_plans(std::span<const Candidate> candidates, std::span<Subject* const> subjects) {
+  const std::vector<PlanMaker> makers = plan_makers_of(candidates);
+  for (std::size_t c = 0; c < subjects.size(); ++c) {
+    if (!subjects[c] || subjects[c]->plan_seconds <= 0) continue;
+    for (std::size_t other = 0; other < subjects.size(); ++other) {
+      if (!subjects[other] || subjects[other]->plan_seconds <= 0) continue;
+      if (makers[other] == makers[c])
+        subjects[c]->plan_seconds = std::min(subjects[c]->plan_seconds, subjects[other]->plan_seconds);
+    }
+  }
 }
 
 Result<std::unique_ptr<Subject>> make_trip_subject(const Candidate& candidate,

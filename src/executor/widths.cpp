@@ -46,6 +46,37 @@ std::vector<Width> widths_of(std::span<const Candidate> candidates) {
   return widths;
 }
 
+std::vector<int> singles_of(std::span<const Candidate> candidates) {
+  std::vector<int> singles(candidates.size(), -1);
+  for (std::size_t c = 0; c < candidates.size(); ++c) {
+    const backends::Kernel& kernel = candidates[c].kernel;
+    const bool ours = kernel.backend().name() == "threads";
+    if (candidates[c].place != Place::host || candidates[c].threads <= 1) continue;
+    std::string variant(kernel.variant());
+    if (ours && variant == "t" + std::to_string(candidates[c].threads)) variant = "default";
+    if (!ours) variant += "_t1";
+    for (std::size_t other = 0; other < candidates.size(); ++other) {
+      const backends::Kernel& single = candidates[other].kernel;
+      const std::string_view backend = ours ? "simd" : kernel.backend().name();
+      if (candidates[other].threads == 1 && single.backend().name() == backend &&
+          single.variant() == variant && single.dtype() == kernel.dtype())
+        singles[c] = static_cast<int>(other);
+    }
+  }
+  return singles;
+}
+
+std::vector<PlanMaker> plan_makers_of(std::span<const Candidate> candidates) {
+  const std::vector<int> singles = singles_of(candidates);
+  std::vector<PlanMaker> makers;
+  for (std::size_t c = 0; c < candidates.size(); ++c) {
+    const bool ours = candidates[c].kernel.backend().name() == "threads" && singles[c] >= 0;
+    const std::size_t made_by = ours ? static_cast<std::size_t>(singles[c]) : c;
+    makers.push_back(candidates[made_by].kernel.entry().plan);
+  }
+  return makers;
+}
+
 std::vector<double> drop_spikes(std::span<const Candidate> candidates, OpPoints& points) {
   const std::vector<Width> widths = widths_of(candidates);
   std::vector<double> lost(widths.size() + 1, 0), calls(widths.size() + 1, 0);  // by group

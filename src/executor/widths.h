@@ -17,6 +17,13 @@ struct Width {
 
 std::vector<Width> widths_of(std::span<const Candidate> candidates);
 
+/// The same kernel on one thread, by candidate on several; -1: none.
+std::vector<int> singles_of(std::span<const Candidate> candidates);
+
+/// What makes the plan of each candidate: that of our threads is made by the kernel that they run in pieces.
+using PlanMaker = decltype(fulcrum_kernel::plan);
+std::vector<PlanMaker> plan_makers_of(std::span<const Candidate> candidates);
+
 /// Takes spikes out of the points and says what a call has to fear from them, by candidate: threads that meet them often,
 /// as those of a library that has to wake them one by one, are dear however fast they are in between. A single one says
 /// nothing about a way: two milliseconds that another program took, once, would be 20 us on each of a hundred calls.

@@ -4,7 +4,7 @@
 // ar_forecast: S autoregressive series of order p, T steps ahead; forecasts feed later ones. A step is one chain of
 // fmas, oldest lag first, so that kernels may hold many steps open at once and still give the same bits. Subnormal
 // numbers are kept, as in every op, although a CPU takes far longer for an fma that gives one: a forecast that decays
-// passes through them on its way to zero, and those steps take about ten times as long as the others.
+// passes through them on its way to zero.
 #include <fulcrum/ops/ar_forecast.h>
 
 #include <fmt/format.h>

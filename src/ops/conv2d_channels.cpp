@@ -160,7 +160,8 @@ Op conv2d_channels() {
                       "N=1,Cin=1,h=40,w=33,Cout=2,kh=31,kw=31,pad_y=30,pad_x=30",
                       "N=1,Cin=2,h=6,w=200,Cout=8,kh=3,kw=3,pad_y=2,pad_x=2",
                       "N=1,Cin=33,h=8,w=8,Cout=5,kh=1,kw=1",
-                      "N=3,Cin=4,h=3,w=3,Cout=4,kh=2,kw=2,stride_y=5,stride_x=5"},
+                      "N=3,Cin=4,h=3,w=3,Cout=4,kh=2,kw=2,stride_y=5,stride_x=5",
+                      "N=2,Cin=3,h=11,w=23,Cout=5,kh=2,kw=1,stride_y=3,stride_x=4,pad_y=1"},
       .reference_cost = [](const Args& args) { return 6.0 * static_cast<double>(ConvSizes(args).depth()); },
   };
 }

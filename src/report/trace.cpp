@@ -86,9 +86,10 @@ std::string facts_text(const GpuTrace& trace, const Timeline& timeline, int widt
   } else {
     text += "no iterations were found: shares are of the whole run, start-up included\n";
   }
-  std::string cost = facts.windows == 0 ? "traced in full"
-                                        : fmt::format("traced {} of it in {} windows",
-                                                      percent(facts.traced_share), facts.windows);
+  std::string cost = facts.windows == 0
+                         ? "traced in full"
+                         : fmt::format("traced {} of it in {} window{}", percent(facts.traced_share),
+                                       facts.windows, facts.windows == 1 ? "" : "s");
   if (facts.overhead_share >= 0)
     cost += fmt::format("; tracing slowed the program by {} (predicted)", percent(facts.overhead_share));
   cost += timeline.simulated

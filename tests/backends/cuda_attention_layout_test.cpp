@@ -89,7 +89,8 @@ class Layout : public ::testing::TestWithParam<int> {
     return sum;
   }
 };
-INSTANTIATE_TEST_SUITE_P(RowsOf, Layout, ::testing::Values(64, 128, 256));
+INSTANTIATE_TEST_SUITE_P(RowsOf, Layout, ::testing::Values(64, 128, 256),
+                         ::testing::PrintToStringParamName());
 
 TEST_P(Layout, ScoresStandWhereTheMaskLooksForThem) {
   score();

@@ -9,6 +9,7 @@
 #include <fulcrum/ops/half.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <limits>
@@ -132,14 +133,26 @@ class CudaDnnRows : public backends::OnDevice {
   static std::size_t element(const Heads& c, std::int64_t length, std::int64_t head, std::int64_t row) {
     return static_cast<std::size_t>((c.by_head ? head * length + row : row * kHeads + head) * c.d);
   }
-  static std::vector<std::uint16_t> halves(const Heads& c, std::int64_t length, int tensor, int sign) {
+  /// Elements are halves, or bfloats where a test says so.
+  std::uint16_t bits_of(float value) const {
+    return is_bf16_ ? ops::bfloat_from_float(value) : ops::half_from_float(value);
+  }
+  float value_of(std::uint16_t bits) const {
+    return is_bf16_ ? ops::float_from_bfloat(bits) : ops::float_from_half(bits);
+  }
+  std::vector<std::uint16_t> halves(const Heads& c, std::int64_t length, int tensor, int sign) const {
     std::vector<std::uint16_t> result(static_cast<std::size_t>(kHeads * length * c.d));
     for (std::size_t i = 0; i < result.size(); ++i) {
       const float value = ops::random_uniform(ops::tensor_key(tensor), i, -1, 1);
-      result[i] =
-          ops::half_from_float(sign == 0 ? value : static_cast<float>(sign) * (std::abs(value) + 0.1F));
+      result[i] = bits_of(sign == 0 ? value : static_cast<float>(sign) * (std::abs(value) + 0.1F));
     }
     return result;
+  }
+  static fulcrum_args args_of(const Heads& c) {
+    fulcrum_args args = {};
+    args.dim[0] = 1, args.dim[1] = kHeads, args.dim[2] = c.queries, args.dim[3] = c.keys, args.dim[4] = c.d;
+    args.scalar[0].i = c.causal ? 1 : 0, args.scalar[2].i = c.by_head ? 0 : 1;
+    return args;
   }
   /// Three calls in one recording, twice: the guard then begins beside the attention, and still comes behind it.
   void replay(const fulcrum_kernel& kernel, fulcrum_args args) {
@@ -164,11 +177,47 @@ class CudaDnnRows : public backends::OnDevice {
         if (!sees && head == kHeads - 1) continue;  // unspecified next to it
         int nans = 0;
         for (std::int64_t i = 0; i < c.d; ++i)
-          nans += std::isnan(ops::float_from_half(o[element(c, c.queries, head, row) + i])) ? 1 : 0;
+          nans += std::isnan(value_of(o[element(c, c.queries, head, row) + i])) ? 1 : 0;
         ASSERT_EQ(nans, sees ? c.d : 0) << text << " head " << head << " row " << row;
       }
     }
   }
+
+  /// The library's variant alone on operands with this spot. Counts the calls in `ran`.
+  void check_form(const Heads& c, const Spot& spot, bool has_lse, int& ran) {
+    const std::int64_t lengths[3] = {c.queries, c.keys, c.keys};
+    const bool is_bad = !std::isfinite(spot.value);
+    const auto at = static_cast<std::int64_t>(spot.place * static_cast<double>(lengths[spot.tensor] - 1));
+    fulcrum_args args = args_of(c);
+    for (int slot = 0; slot < 3; ++slot) {
+      std::vector<std::uint16_t> values = halves(c, lengths[slot], slot, slot == 0 ? spot.query_sign : 0);
+      if (slot == spot.tensor)
+        values[element(c, lengths[slot], kHeads - 1, at) + kColumn] = bits_of(spot.value);
+      args.ptr[slot] = place(values, 0);
+    }
+    const std::int64_t places = kHeads * c.queries * c.d, rows = kHeads * c.queries;
+    auto* o = place(std::vector<std::uint16_t>(static_cast<std::size_t>(places), 0x1234), 0);
+    auto* lse = has_lse ? place(std::vector<float>(static_cast<std::size_t>(rows), -7.0F), 0) : nullptr;
+    args.ptr[3] = o, args.ptr[4] = lse;
+    for (const fulcrum_kernel* kernel : kernels_of("attention", args)) {
+      if (std::string_view(kernel->variant) != "cudnn") continue;
+      if (std::string_view(kernel->dtype) != (is_bf16_ ? "bf16" : "f16")) continue;
+      run(*kernel, args);
+      const std::string text = fmt::format("{} {} Sq={} Skv={} D={} lse={}", kernel->dtype, spot.name,
+                                           c.queries, c.keys, c.d, has_lse);
+      const std::vector<std::uint16_t> got = fetch(o, places);
+      ASSERT_NO_FATAL_FAILURE(expect_rows(c, spot, is_bad ? at : c.keys, got, text));
+      const auto finite = [&](std::uint16_t bits) { return std::isfinite(value_of(bits)); };
+      ASSERT_TRUE(is_bad || std::all_of(got.begin(), got.end(), finite)) << text;
+      // Of the head without the spot.
+      for (const float sum : has_lse ? fetch(lse, c.queries) : std::vector<float>{})
+        ASSERT_TRUE(std::isfinite(sum)) << text;
+      ++ran;
+    }
+    release();
+  }
+
+  bool is_bf16_ = false;
 };
 
 TEST_F(CudaDnnRows, ThatSeeAnInfAreNaNWhereverItStands) {
@@ -180,13 +229,9 @@ TEST_F(CudaDnnRows, ThatSeeAnInfAreNaNWhereverItStands) {
       const auto at = static_cast<std::int64_t>(spot.place * static_cast<double>(lengths[spot.tensor] - 1));
       std::vector<std::uint16_t> values[3] = {halves(c, c.queries, 0, spot.query_sign),
                                               halves(c, c.keys, 1, spot.key_sign), halves(c, c.keys, 2, 0)};
-      values[spot.tensor][element(c, lengths[spot.tensor], kHeads - 1, at) + kColumn] =
-          ops::half_from_float(spot.value);
+      values[spot.tensor][element(c, lengths[spot.tensor], kHeads - 1, at) + kColumn] = bits_of(spot.value);
       for (const std::int64_t shift : {0, 1}) {
-        fulcrum_args args = {};
-        args.dim[0] = 1, args.dim[1] = kHeads, args.dim[2] = c.queries, args.dim[3] = c.keys,
-        args.dim[4] = c.d;
-        args.scalar[0].i = c.causal ? 1 : 0, args.scalar[2].i = c.by_head ? 0 : 1;
+        fulcrum_args args = args_of(c);
         for (int slot = 0; slot < 3; ++slot) args.ptr[slot] = place(values[slot], shift);
         const std::vector<std::uint16_t> nothing(values[0].size(), 0x1234);
         for (const fulcrum_kernel* kernel : kernels_of("attention", args)) {
@@ -221,12 +266,10 @@ TEST_F(CudaDnnRows, OfFirstQueriesAreNaNHoweverFewKeysTheySee) {
   const Spot spot{"a query that scores -Inf with the first keys", 0, 0, kInfinite, 0};
   std::vector<std::uint16_t> values[3] = {halves(c, c.queries, 0, 0), halves(c, c.keys, 1, 0),
                                           halves(c, c.keys, 2, 0)};
-  values[0][element(c, c.queries, kHeads - 1, kAt) + kColumn] = ops::half_from_float(kInfinite);
+  values[0][element(c, c.queries, kHeads - 1, kAt) + kColumn] = bits_of(kInfinite);
   for (std::int64_t key = 0; key <= kAt; ++key)
-    values[1][element(c, c.keys, kHeads - 1, key) + kColumn] = ops::half_from_float(-0.5F);
-  fulcrum_args args = {};
-  args.dim[0] = 1, args.dim[1] = kHeads, args.dim[2] = c.queries, args.dim[3] = c.keys, args.dim[4] = c.d;
-  args.scalar[0].i = 1;
+    values[1][element(c, c.keys, kHeads - 1, key) + kColumn] = bits_of(-0.5F);
+  fulcrum_args args = args_of(c);
   for (int slot = 0; slot < 3; ++slot) args.ptr[slot] = place(values[slot], 0);
   int ran = 0;
   for (const fulcrum_kernel* kernel : kernels_of("attention", args)) {
@@ -239,6 +282,27 @@ TEST_F(CudaDnnRows, OfFirstQueriesAreNaNHoweverFewKeysTheySee) {
     ++ran;
   }
   EXPECT_GT(ran, 0);
+}
+
+/// Every form of the check behind the library's attention: both types, the vectors of a row known and not, several CTAs a
+/// head, with and without lse, and each of its ways: nothing to do, a second look that finds nothing, rows to be made NaN.
+/// Nothing is recorded and nothing chosen by trial, so that a tool can watch the check by itself.
+TEST_F(CudaDnnRows, AreRightByEveryFormOfTheCheck) {
+  constexpr Spot kForms[] = {{"nothing", 2, 0.3, 0.5F, 0},
+                             {"nothing, queries of one sign", 2, 0.3, 0.5F, 1},
+                             {"a key that all queries score -Inf", 1, 0.4, -kInfinite, 1},
+                             {"a value", 2, 0.3, std::numeric_limits<float>::quiet_NaN(), 0}};
+  int ran = 0;
+  for (const bool is_bf16 : {false, true}) {
+    is_bf16_ = is_bf16;
+    for (const Heads& c : {Heads{256, 256, 64, true, true}, Heads{2200, 2200, 64, false, false},
+                           Heads{192, 100, 128, false, true}, Heads{130, 131, 80, true, true}}) {
+      for (const Spot& spot : kForms) {
+        for (const bool has_lse : {false, true}) ASSERT_NO_FATAL_FAILURE(check_form(c, spot, has_lse, ran));
+      }
+    }
+  }
+  if (ran == 0) GTEST_SKIP() << "SKIPPED: no GPU kernel of attention is built on cuDNN";
 }
 
 TEST(CudaDnn, ConvolutionsAreRightInBothPrecisions) {

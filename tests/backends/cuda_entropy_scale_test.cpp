@@ -200,7 +200,8 @@ TEST(TeamCut, HasEveryRowOfEveryColumnOnceAndNoMoreStripsThanTeamsIfItCan) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Windows, EntropyScale, testing::Values(3, 5, 7, 8, 9));
+INSTANTIATE_TEST_SUITE_P(Windows, EntropyScale, testing::Values(3, 5, 7, 8, 9),
+                         testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace fulcrum::backends::cuda::entropy

@@ -172,7 +172,13 @@ INSTANTIATE_TEST_SUITE_P(Ops, CudaReplays,
                                            std::pair{"softmax", "rows=33,n=1000"},
                                            std::pair{"softmax", "rows=2048,n=1024"},
                                            std::pair{"dot", "n=5000001"},
-                                           std::pair{"softmax", "rows=1,n=300001"}));
+                                           std::pair{"softmax", "rows=1,n=300001"}),
+                         [](const auto& info) {
+                           std::string name = std::string(info.param.first) + "_" + info.param.second;
+                           std::replace_if(
+                               name.begin(), name.end(), [](char c) { return c == '=' || c == ','; }, '_');
+                           return name;
+                         });
 
 fulcrum_status refuses(const fulcrum_args*, void*, std::int64_t) {
   return fulcrum_status{FULCRUM_INVALID_ARGUMENT, "refused by the test"};

@@ -226,6 +226,82 @@ TEST(ThreadPool, WorkersKeepToTheMaskAndNotToTheirMakersCore) {
   EXPECT_EQ(counts[1], all.count);  // the worker does not
 }
 
+/// Binds the calling thread to the CPU, or to all of the mask for -1.
+void bind_to(int cpu, const CpuMask& all) {
+  CpuMask mask = all;
+  if (cpu >= 0) {
+    mask.words.assign(all.words.size(), 0);
+    mask.words[static_cast<std::size_t>(cpu) / 64] = 1UL << cpu % 64;
+  }
+  restrict_to(mask);
+}
+
+TEST(ThreadPool, AWorkerThatCameBesideItsCallerLeavesWithTheNextJob) {
+  const CpuMask all = current_cpu_mask();
+  if (all.count < 2) GTEST_SKIP() << "only one CPU is allowed";
+  struct Round {
+    const CpuMask& all;
+    int callers_cpu = 0, workers_cpu = -1;
+    bool comes = false;  // onto the caller's core, and is free to leave it again
+  } round{all};
+  int left = 0;
+  std::thread caller([&] {
+    round.callers_cpu = sched_getcpu();
+    bind_to(round.callers_cpu, all);
+    Pool pool(2, kLongSpin, all);
+    for (int i = 0; i < 40; ++i) {
+      round.comes = i % 2 == 0;
+      pool.parallel(
+          2, 2,
+          [](void* context, std::int64_t begin, std::int64_t) {
+            auto& in = *static_cast<Round*>(context);
+            if (begin == 0) return;
+            in.workers_cpu = sched_getcpu();
+            if (!in.comes) return;
+            bind_to(in.callers_cpu, in.all);
+            bind_to(-1, in.all);
+          },
+          &round);
+      left += i % 2 == 1 && round.workers_cpu != round.callers_cpu;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  caller.join();
+  EXPECT_GT(left, 10) << "of 20";  // not all: the scheduler may move a thread at any time
+}
+
+TEST(Moves, AWorkerBesideAnotherLeavesButNotAgainAtOnce) {
+  using std::chrono::microseconds;
+  Moves moves;
+  const Moves::Time begin = std::chrono::steady_clock::now();
+  EXPECT_FALSE(moves.at_job(false, false, begin));
+  EXPECT_TRUE(moves.at_job(true, false, begin));
+  EXPECT_FALSE(moves.at_job(true, false, begin + microseconds(100)));
+  EXPECT_TRUE(moves.at_job(true, false, begin + microseconds(300)));
+}
+
+TEST(Moves, WhatTookLongBesideTheCallerWasTheCaller) {
+  Moves moves;
+  const Moves::Time begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(moves.at_job(true, true, begin));
+  EXPECT_TRUE(moves.at_job(true, true, begin + std::chrono::milliseconds(1)));
+}
+
+TEST(Moves, OfAMachineThatIsNotIdleTheSchedulerKnowsBest) {
+  using std::chrono::milliseconds;
+  Moves moves;
+  const Moves::Time begin = std::chrono::steady_clock::now();
+  EXPECT_FALSE(moves.at_job(false, true, begin)) << "another program was on the core it has to itself";
+  EXPECT_FALSE(moves.at_job(true, false, begin + milliseconds(90)));
+  EXPECT_FALSE(moves.at_job(true, true, begin + milliseconds(95)));
+  EXPECT_TRUE(moves.at_job(true, false, begin + milliseconds(110)));
+  EXPECT_FALSE(moves.at_job(false, true, begin + milliseconds(120)));
+  EXPECT_FALSE(moves.at_job(true, false, begin + milliseconds(310))) << "twice as long the second time";
+  EXPECT_TRUE(moves.at_job(true, false, begin + milliseconds(330)));
+  EXPECT_FALSE(moves.at_job(false, true, begin + milliseconds(5000)));
+  EXPECT_TRUE(moves.at_job(true, false, begin + milliseconds(5110))) << "long ago";
+}
+
 TEST(MoveOff, LeavesACpuThatIsTakenAndStaysFreeToRunOnAll) {
   const CpuMask all = current_cpu_mask();
   if (all.count < 2) GTEST_SKIP() << "only one CPU is allowed";

@@ -187,6 +187,12 @@ const std::map<std::string_view, Golden>& goldens() {
            t.alloc(1 << 20).launch("step(float*)", kFull, 256, 100'000).free();
          });
        }},
+      {"setup_in_loop",
+       [] {
+         return loop(40, [](TraceBuilder& t) {
+           t.instantiate_graph(300'000).graph_launch({{"step(float*)", kFull, 256, 200'000}}).device_sync();
+         });
+       }},
       {"pageable_copy", [] { return real(copy_bound()); }},
       {"small_copies",
        [] {

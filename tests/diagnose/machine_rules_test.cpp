@@ -106,6 +106,17 @@ TEST(Integrity, DropsAboveOneInAThousandMakeFindingsUnreliable) {
   EXPECT_EQ(diagnosis.findings.back().id, "integrity");
 }
 
+TEST(Integrity, WorkThatWasQueuedWhenASignalEndedTheProgramNeverEnded) {
+  const auto ended = [](const char* how, std::int64_t queued) {
+    TraceBuilder t = busy(100);
+    t.zero_stamps(queued).raw().processes[0].end = how;
+    return look("integrity", *plain(t.trace())).findings.size();
+  };
+  EXPECT_EQ(ended("SIGTERM", 46), 0U);
+  EXPECT_EQ(ended("exit", 46), 1U);
+  EXPECT_EQ(ended("SIGTERM", 1100), 1U) << "more than fits a queue";
+}
+
 TEST(Integrity, SeesZeroStampsSkewAndAModelThatDoesNotMatch) {
   TraceBuilder t = busy(100);
   t.zero_stamps(5);

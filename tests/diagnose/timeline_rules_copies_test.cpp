@@ -28,6 +28,18 @@ TEST(PageableCopy, FindsUploadsThatBlockTheHost) {
   EXPECT_TRUE(traced.findings("sync_stall").empty());
 }
 
+TEST(PageableCopy, WhatIsCopiedOnceIsANoteSinceToPinItTakesLonger) {
+  TraceBuilder t;
+  t.copy_h2d(256 * kMegabyte, MemoryKind::pageable, false)
+      .copy_h2d(256 * kMegabyte, MemoryKind::pageable, false);
+  t.launch("add(float*)", kFullGrid, 256, 200'000).copy_d2h(256 * kMegabyte, MemoryKind::pageable, false);
+  const auto findings = Traced(t.trace()).findings("pageable_copy");
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, Severity::info);
+  EXPECT_EQ(findings[0].saved_high, 0);
+  EXPECT_NE(findings[0].evidence.back().find("no loop"), std::string::npos) << findings[0].evidence.back();
+}
+
 TEST(PageableCopy, KeepsSilentAboutAFewBytes) {
   TraceBuilder t;
   for (int i = 0; i < 50; ++i) {
@@ -170,6 +182,19 @@ TEST(RedundantCopy, KeepsSilentAboutBuffersThatTakeTurns) {
     t.launch("step(float*)", kFullGrid, 256, 100'000);
   }
   EXPECT_TRUE(Traced(t.trace()).findings("redundant_copy").empty());
+}
+
+TEST(RedundantCopy, KeepsSilentAboutABufferThatComesTwiceNowAndThen) {
+  const auto found = [](std::uint64_t first_of, std::uint64_t turn) {
+    TraceBuilder t;
+    for (std::uint64_t i = 0; i < 60; ++i) {  // the first buffer so many times, then each of the others once
+      t.addresses(0x1000 * (1 + std::max(i % turn, first_of)), 0x9000).copy_h2d(16 * kMegabyte);
+      t.launch("step(float*)", kFullGrid, 256, 100'000);
+    }
+    return Traced(t.trace()).findings("redundant_copy").size();
+  };
+  EXPECT_EQ(found(1, 4), 0u);
+  EXPECT_EQ(found(3, 4), 1u) << "nearly all of them";
 }
 
 TEST(RedundantCopy, KeepsSilentAboutABenchmarkThatTakesItsResultsBack) {

@@ -47,6 +47,15 @@ TEST(DefaultStream, KeepsSilentAboutStreamsThatDoNotBlock) {
   EXPECT_TRUE(Traced(requests(true, 264, false)).findings("default_stream").empty());
 }
 
+TEST(DefaultStream, IsNotCheckedWhereNobodySaysWhichStreamsWaitForIt) {
+  GpuTrace trace = requests(false, 264);
+  trace.origin = "kineto";
+  EXPECT_TRUE(Traced(trace).look("default_stream").not_checked);
+  GpuTrace one = pytorch_like_step();
+  one.origin = "kineto";
+  EXPECT_FALSE(Traced(one).look("default_stream").not_checked);
+}
+
 TEST(DefaultStream, KeepsSilentWhereThereIsNoOther) {
   EXPECT_TRUE(Traced(pytorch_like_step()).findings("default_stream").empty());
 }

@@ -7,18 +7,21 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <deque>
 #include <set>
 #include <utility>
 
 #include "executor/calibrate_costs.h"
 #include "executor/calibrate_op.h"
 #include "executor/candidates.h"
+#include "executor/held_up.h"
 #include "executor/named_ops.h"
 #include "executor/op_table.h"
 #include "executor/rounds.h"
 #include "executor/shapes.h"
 #include "executor/store.h"
 #include "executor/tracker.h"
+#include "executor/widths.h"
 #include "executor/workbench.h"
 #include "support/virtual_gpu.h"
 
@@ -192,6 +195,168 @@ TEST_F(CalibrateTest, SizesLieCloseTogetherWhereTimesMakeAStep) {
   EXPECT_LT(points.points.size(), 37u);
 }
 
+TEST(Shapes, ThinCallsHaveADimOfOneEachInTurn) {
+  const ops::Op& op = op_named("matmul");
+  ShapeSource source(op, 3);
+  for (int i = 0; i < 12; ++i) {
+    const auto args = source.draw_thin(1e-6, 1e-3);
+    ASSERT_TRUE(args);
+    EXPECT_EQ(args->dim[i % 3], 1) << i;
+    const double seconds = nominal_seconds(op, *args);
+    EXPECT_GT(seconds, 0.7e-6);
+    EXPECT_LT(seconds, 1.4e-3);
+  }
+  EXPECT_FALSE(ShapeSource(op_named("relu")).draw_thin(1e-6, 1e-3)) << "one size is all it has";
+}
+
+fulcrum_status run_product(const fulcrum_args* args, void*, std::int64_t count) {
+  const double flops = 2.0 * static_cast<double>(args->dim[0] * args->dim[1] * args->dim[2]);
+  VirtualMachine::get().advance(static_cast<double>(count) * (1e-7 + flops / 5e10));
+  return {};
+}
+
+TEST_F(CalibrateTest, ProductsWithAVectorAreAmongTheShapes) {
+  fulcrum_backend table{};
+  table.name = "simd";
+  table.kind = "cpu";
+  const backends::Backend backend(&table);
+  fulcrum_kernel kernel{};
+  kernel.op = "matmul";
+  kernel.variant = "default";
+  kernel.run = run_product;
+  const std::vector<Candidate> candidates{{backends::Kernel(&backend, &kernel), Place::host, 1}};
+  Workbench bench(std::int64_t{96} << 20);
+  const CalibrationTools tools{.bench = &bench, .clock = machine_->clock()};
+  OpCalibration calibration(op_named("matmul"), candidates, tools);
+  std::array<int, 3> thin{};
+  for (const Point& point : calibration.run(0.2).points) {
+    for (std::size_t d = 0; d < thin.size(); ++d) thin[d] += point.args.dim[d] == 1;
+  }
+  for (const int count : thin) EXPECT_GE(count, 2);
+}
+
+/// relu on one thread and on two, which do not have a core each before `hold_until`; calls of the two are counted.
+struct TwoThreads {
+  static inline double hold_until = 0;
+  static inline int calls = 0;
+  static double alone(const fulcrum_args& args) { return 1e-8 + static_cast<double>(args.dim[0]) * 1e-10; }
+  static double together(const fulcrum_args& args) { return 4e-7 + alone(args) / 2; }
+  static fulcrum_status run_one(const fulcrum_args* args, void*, std::int64_t count) {
+    VirtualMachine::get().advance(static_cast<double>(count) * alone(*args));
+    return {};
+  }
+  static fulcrum_status run_two(const fulcrum_args* args, void*, std::int64_t count) {
+    ++calls;
+    const VirtualMachine& machine = VirtualMachine::get();
+    const bool held = machine.now() < hold_until;
+    machine.advance(static_cast<double>(count) * (held ? 4e-7 + alone(*args) : together(*args)));
+    return {};
+  }
+  TwoThreads() {
+    hold_until = 0;
+    calls = 0;
+    simd_table.name = "simd";
+    threads_table.name = "threads";
+    simd_table.kind = threads_table.kind = "cpu";
+    one.op = two.op = "relu";
+    one.variant = two.variant = "default";
+    one.run = run_one;
+    two.run = run_two;
+    costs.forks = {{2, 4e-7}};
+    costs.fork_seconds = 4e-7;
+  }
+  fulcrum_backend simd_table{}, threads_table{};
+  fulcrum_kernel one{}, two{};
+  backends::Backend simd{&simd_table}, threads{&threads_table};
+  std::vector<Candidate> candidates{{backends::Kernel(&simd, &one), Place::host, 1},
+                                    {backends::Kernel(&threads, &two), Place::host, 2}};
+  Costs costs;
+  Workbench bench{std::int64_t{96} << 20};
+};
+
+TEST_F(CalibrateTest, ThreadsThatWereHeldUpAreLookedAtAgainLater) {
+  TwoThreads ways;
+  const CalibrationTools tools{.bench = &ways.bench, .clock = machine_->clock(), .costs = &ways.costs};
+  std::deque<OpCalibration> calibrations;
+  OpCalibration& calibration = calibrations.emplace_back(op_named("relu"), ways.candidates, tools);
+  TwoThreads::hold_until = machine_->now() + 1000;
+  calibration.run(0.2);
+  calibration.look_again(0.2);
+  int held = 0;
+  for (const Point& point : calibration.points().points) held += point.samples[1].seconds > 50e-6;
+  ASSERT_GE(held, 3);
+  TwoThreads::hold_until = 0;
+  look_at_held_up(calibrations, *machine_->clock(), machine_->now() + 0.5, 6);
+  for (const Point& point : calibration.points().points) {
+    const double alone = TwoThreads::alone(point.args), together = TwoThreads::together(point.args);
+    EXPECT_NEAR(point.samples[0].seconds / alone, 1, 1e-6);
+    if (together >= 0.7 * alone) continue;
+    EXPECT_NEAR(point.samples[1].seconds / together, 1, 1e-6) << point.args.dim[0];
+  }
+}
+
+TEST_F(CalibrateTest, WhatStaysAsItIsGetsFewLooksAndNoMoreTimeThanThereIs) {
+  TwoThreads ways;
+  const CalibrationTools tools{.bench = &ways.bench, .clock = machine_->clock(), .costs = &ways.costs};
+  std::deque<OpCalibration> calibrations;
+  OpCalibration& calibration = calibrations.emplace_back(op_named("relu"), ways.candidates, tools);
+  TwoThreads::hold_until = machine_->now() + 1000;
+  calibration.run(0.2);
+  const auto points = static_cast<int>(calibration.points().points.size());
+  TwoThreads::calls = 0;
+  double begin = machine_->now();
+  look_at_held_up(calibrations, *machine_->clock(), begin + 0.02, 6);
+  EXPECT_GT(TwoThreads::calls, 0);
+  EXPECT_LT(machine_->now() - begin, 0.06) << "one look may be under way at the end";
+  look_at_held_up(calibrations, *machine_->clock(), machine_->now() + 1000, 6);
+  EXPECT_LT(TwoThreads::calls, 30 * 6 * points);
+  begin = machine_->now();
+  look_at_held_up(calibrations, *machine_->clock(), begin + 1000, 6);
+  EXPECT_EQ(machine_->now(), begin) << "all have had their looks";
+  look_at_held_up(calibrations, *machine_->clock(), begin + 1000, 7);
+  EXPECT_GT(machine_->now(), begin) << "one more each";
+}
+
+TEST(HeldUp, AreThreadsThatWouldWinIfTheyTookTheirShareOfTheWork) {
+  const TwoThreads ways;
+  const FeatureMap map(op_named("relu"));
+  Point point{.args = args_of(op_named("relu"), "n=1000000"), .samples = std::vector<Sample>(2)};
+  const Features f = map.of(point.args);
+  ASSERT_GE(f.pieces, 2);
+  const auto is_held_up = [&](double one, double two) {
+    point.samples[0].seconds = one;
+    point.samples[1].seconds = two;
+    return held_up(ways.candidates, f, ways.costs, point) == 0b10;
+  };
+  EXPECT_TRUE(is_held_up(100e-6, 98e-6));
+  EXPECT_TRUE(is_held_up(100e-6, 250e-6));
+  EXPECT_FALSE(is_held_up(100e-6, 52e-6)) << "as it should be";
+  EXPECT_FALSE(is_held_up(100e-6, 70e-6)) << "they win as it is";
+  EXPECT_FALSE(is_held_up(0.6e-6, 15e-6)) << "a fork costs more than they could gain";
+  EXPECT_FALSE(is_held_up(1.2e-6, 1.2e-6)) << "not far above a share and a fork";
+  EXPECT_FALSE(is_held_up(100e-6, 0)) << "never timed";
+  Features single = f;
+  single.pieces = 1;
+  point.samples[1].seconds = 98e-6;
+  EXPECT_EQ(held_up(ways.candidates, single, ways.costs, point), 0U) << "nothing to share";
+}
+
+TEST(HeldUp, ALibraryOnThreadsIsHeldAgainstItselfOnOne) {
+  fulcrum_backend table{};
+  table.name = "cpulib";
+  table.kind = "cpu";
+  const backends::Backend backend(&table);
+  fulcrum_kernel one{}, all{}, other{};
+  one.op = all.op = other.op = "matmul";
+  one.variant = "onednn_t1";
+  all.variant = "onednn";
+  other.variant = "openblas";
+  const std::vector<Candidate> candidates{{backends::Kernel(&backend, &one), Place::host, 1},
+                                          {backends::Kernel(&backend, &all), Place::host, 2},
+                                          {backends::Kernel(&backend, &other), Place::host, 2}};
+  EXPECT_EQ(singles_of(candidates), (std::vector<int>{-1, 0, -1}));
+}
+
 /// Takes what it is told to, on the virtual clock.
 class Scripted final : public Subject {
  public:
@@ -207,6 +372,38 @@ class Scripted final : public Subject {
   std::vector<double> seconds_;
   std::size_t next_ = 0;
 };
+
+TEST_F(CalibrateTest, PlansOfOneFunctionTakeAsLongForAllThatUseIt) {
+  const auto candidates = candidates_of(op_named("lstm_cell"), nullptr);
+  const auto of = [&](std::string_view backend) {
+    return *std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
+      return candidate.kernel.backend().name() == backend && candidate.kernel.variant() == "default";
+    });
+  };
+  fulcrum_kernel another{};
+  another.variant = "another";
+  another.plan = [](const fulcrum_kernel*, const fulcrum_args*, void**) { return fulcrum_status{}; };
+  const std::vector<Candidate> ways{
+      of("simd"), of("threads"), {backends::Kernel(&of("simd").kernel.backend(), &another)}, of("simd")};
+  ASSERT_TRUE(ways[0].kernel.entry().plan);
+  const auto makers = plan_makers_of(ways);
+  EXPECT_EQ(makers[0], makers[1]);
+  EXPECT_NE(makers[0], makers[2]);
+  VirtualMachine& machine = VirtualMachine::get();
+  Scripted one(machine, {1e-3}), all(machine, {1e-3}), other(machine, {1e-3}), kept(machine, {1e-3});
+  one.plan_seconds = 8e-3;
+  all.plan_seconds = 11e-3;
+  other.plan_seconds = 3e-3;
+  Subject* const subjects[] = {&one, &all, &other, nullptr};
+  share_plans(ways, subjects);
+  EXPECT_EQ(one.plan_seconds, 8e-3);
+  EXPECT_EQ(all.plan_seconds, 8e-3);
+  EXPECT_EQ(other.plan_seconds, 3e-3);
+  Subject* const with_kept[] = {&one, &all, &other, &kept};
+  share_plans(ways, with_kept);
+  EXPECT_EQ(one.plan_seconds, 8e-3) << "a plan that is kept is not made";
+  EXPECT_EQ(kept.plan_seconds, 0);
+}
 
 TEST_F(CalibrateTest, ASpikeDoesNotMoveTheMedian) {
   VirtualMachine& machine = VirtualMachine::get();

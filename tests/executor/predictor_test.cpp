@@ -280,21 +280,27 @@ TEST(Predictor, CallsThatWereHeldUpOnManyThreadsAreLeftOutAndCostTheirShare) {
   MadeUpBackend threads("threads", "matmul");
   const std::vector<Candidate> candidates{threads.add("t4", 4), threads.add("default", 16)};
   const FeatureMap map(op);
-  OpPoints points = points_of(op, candidates, 24);
-  const Predictor calm(map, candidates, points, Caches{});
-  for (std::size_t i = 0; i < points.points.size(); i += 8) points.points[i].samples[1].seconds += 500e-6;
-  const Predictor disturbed(map, candidates, points, Caches{});
+  OpPoints points = points_of(op, candidates, 24), without = points;
+  double lost = 0;
+  for (std::size_t i = 0; i < points.points.size(); i += 8) {
+    points.points[i].samples[1].seconds += 500e-6;
+    lost += points.points[i].samples[1].seconds - points.points[i].samples[0].seconds;
+    without.points[i].samples[1].seconds = 0;  // never timed there
+  }
+  const Predictor left_out(map, candidates, without, Caches{}), disturbed(map, candidates, points, Caches{});
   const Features f = map.of(points.points[8].args);
   Estimates expected, found;
-  calm.predict(f, 0b11, 0, expected);
+  left_out.predict(f, 0b11, 0, expected);
   disturbed.predict(f, 0b11, 0, found);
   const auto price = [](const Estimates& of, std::size_t c) {
     return std::exp(static_cast<double>(of.log_seconds[c]));
   };
-  // Three of 24, each 500 us less the little by which few threads are slower.
-  EXPECT_NEAR(price(found, 1) - price(expected, 1), 62.5e-6, 5e-6);
-  // Few threads were not held up; where a call has few pieces both widths do the same and are known together.
-  EXPECT_NEAR(price(found, 0) / price(expected, 0), 1, 0.05);
+  // What they lost against few threads is shared by all 24, and as much in doubt as the rest.
+  const auto sigma = static_cast<double>(found.sigma[1]);
+  const double share = lost / 24 * std::exp(0.5 * sigma * sigma);
+  EXPECT_NEAR((price(found, 1) - price(expected, 1)) / share, 1, 1e-5);
+  EXPECT_NEAR(lost / 24, 62.5e-6, 5e-6);
+  EXPECT_EQ(found.log_seconds[0], expected.log_seconds[0]);
 }
 
 TEST(Predictor, ThreadsBeyondThePiecesOfACallChangeNothing) {

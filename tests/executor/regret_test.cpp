@@ -71,6 +71,17 @@ TEST(Regret, TheOracleOfOneVisitDoesNotKnowTheWeatherOfTheOther) {
   EXPECT_DOUBLE_EQ(score(trial).hindsight, (2 / 8.0 + 2 / 2.0) / 2) << "one thread is the best of all rounds";
 }
 
+TEST(Regret, OfWhatWasFastestBeforeIsWhatTheMachineChangedSince) {
+  RegretTrial trial;
+  trial.seconds = {std::vector<std::vector<double>>{{3, 3}, {1, 1}, {4, 4}}, {{2, 2}, {1, 1}, {4, 4}}};
+  trial.chosen = 0;
+  EXPECT_EQ(score(trial).before, 0) << "nothing was timed before";
+  trial.before = {{3, 3}, {1, 1}, {}};
+  EXPECT_DOUBLE_EQ(score(trial).before, 1) << "whatever was chosen";
+  trial.before = {{2, 2}, {9, 2.5}, {}};
+  EXPECT_DOUBLE_EQ(score(trial).before, 2.5);
+}
+
 TEST(Regret, OfTheOracleItselfIsExactlyOne) {
   RegretTrial trial;
   trial.seconds = {std::vector<std::vector<double>>{{3, 4, 5}, {1, 2, 9}}, {{7, 3, 4}, {2, 1, 1}}};
@@ -125,7 +136,8 @@ TEST(Regret, TheDocumentHasScoresBaselinesAndEveryCall) {
   report.baselines.push_back({"one thread", "meaning", {.points = 2, .mean = 1.4}});
   report.classes = {{"threads", 2}};
   report.rows.resize(2);
-  report.rows[0].ways.push_back({"gelu/simd/default", 1.23456e-6, 1.5e-6, 2e-6});
+  report.timed_before.p95_band = 1.07;
+  report.rows[0].ways.push_back({"gelu/simd/default", 1.23456e-6, 1.5e-6, 2e-6, 1.75e-6});
   const Json json = to_json(report);
   EXPECT_EQ(json["schema"], "fulcrum.regret/2");
   EXPECT_EQ(json["executor"]["mean"], 1.01);
@@ -134,6 +146,8 @@ TEST(Regret, TheDocumentHasScoresBaselinesAndEveryCall) {
   const Json& way = json["rows"][0]["ways"]["gelu/simd/default"];
   EXPECT_NEAR(way["seconds"][0].get<double>(), 1.235e-6, 1e-12);
   EXPECT_NEAR(way["predicted_seconds"].get<double>(), 2e-6, 1e-12);
+  EXPECT_NEAR(way["before_seconds"].get<double>(), 1.75e-6, 1e-12);
+  EXPECT_EQ(json["timed_before"]["p95_band"], 1.07);
   EXPECT_EQ(json["classes_of_the_oracle"]["threads"], 2);
 }
 

@@ -142,7 +142,8 @@ TEST_P(RecordedLoops, AreCountedWithTheirEntries) {
   EXPECT_GT(found->seconds, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RecordedLoops, ::testing::Values("spread", "flat", "by_turns"));
+INSTANTIATE_TEST_SUITE_P(All, RecordedLoops, ::testing::Values("spread", "flat", "by_turns"),
+                         [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
 }  // namespace fulcrum::record

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <random>
 #include <set>
+#include <tuple>
 
+#include "support/trace_builder.h"
 #include "trace/every_record.h"
 #include "trace/import/csv.h"
 #include "trace/import/names.h"
@@ -341,6 +343,56 @@ TEST(Chrome, ItsOwnExportCanBeImported) {
     EXPECT_EQ(after->ops[i].duration_ns(), before.ops[i].duration_ns());
     EXPECT_EQ(after->shapes[after->ops[i].shape].name, before.shapes[before.ops[i].shape].name);
   }
+}
+
+TEST(Chrome, CallsAndCopiesHaveTheNamesThatReadersKnow) {
+  for (int kind = int(CallKind::launch); kind <= int(CallKind::prefetch); ++kind)
+    EXPECT_EQ(call_kind(call_name(CallKind(kind), true)), CallKind(kind)) << kind;
+  EXPECT_EQ(call_name(CallKind::copy, true), "cudaMemcpyAsync");
+  EXPECT_EQ(call_name(CallKind::copy, false), "cudaMemcpy");
+  const GpuTrace::Op up{
+      .kind = GpuOpKind::copy, .copy = CopyKind::h2d, .from = MemoryKind::pinned, .to = MemoryKind::device};
+  EXPECT_EQ(copy_name(up), "Memcpy HtoD (Pinned -> Device)");
+  GpuTrace::Op again{.kind = GpuOpKind::copy};
+  read_copy_name(copy_name(up), again);
+  EXPECT_EQ(again.copy, up.copy);
+  EXPECT_EQ(again.from, up.from);
+  EXPECT_EQ(again.to, up.to);
+}
+
+TEST(Chrome, WhatFindingsNeedComesBack) {
+  test::TraceBuilder t;
+  const auto one = t.stream().current_stream(), two = t.stream().current_stream();
+  t.on_stream(one).copy_h2d(1 << 20, MemoryKind::pageable, false).launch("work(float*)", 66, 1024, 10'000);
+  t.record_event(1).on_stream(two).stream_wait(1).copy_d2h(4096).stream_sync().alloc(4096);
+  const GpuTrace before = t.trace();
+  const auto read = from_kineto(chrome_trace(before), "x");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  const GpuTrace& after = *read;
+  EXPECT_EQ(after.devices.front().sms, 132);
+  EXPECT_EQ(after.devices.front().name, before.devices.front().name);
+  EXPECT_DOUBLE_EQ(after.shapes.front().occupancy, before.shapes.front().occupancy);
+  ASSERT_EQ(after.ops.size(), before.ops.size());
+  for (std::size_t i = 0; i < before.ops.size(); ++i) {
+    const GpuTrace::Op &a = after.ops[i], &b = before.ops[i];
+    EXPECT_EQ(std::tuple(a.kind, a.copy, a.from, a.to, a.bytes),
+              std::tuple(b.kind, b.copy, b.from, b.to, b.bytes));
+    EXPECT_EQ(after.streams[a.stream].id, before.streams[b.stream].id);
+    if (b.kind == GpuOpKind::copy) {
+      EXPECT_EQ(a.async, b.async);
+    }
+  }
+  ASSERT_EQ(after.calls.size(), before.calls.size());
+  for (std::size_t i = 0; i < before.calls.size(); ++i) {
+    const GpuTrace::Call &a = after.calls[i], &b = before.calls[i];
+    EXPECT_EQ(a.kind, b.kind);
+    EXPECT_EQ(a.bytes, b.bytes);
+    EXPECT_EQ(a.event != 0, b.event != 0) << i;
+    if (b.stream >= 0) {
+      EXPECT_EQ(after.streams[std::size_t(a.stream)].id, before.streams[std::size_t(b.stream)].id) << i;
+    }
+  }
+  EXPECT_EQ(after.calls[3].event, after.calls[2].event) << "the wait is for the record";
 }
 
 TEST(Chrome, WindowsOfOneProcessAreWindowsAgain) {

@@ -79,6 +79,31 @@ TEST(Iterations, LaunchesThatAllRepeatInAStepAreFoundByTheirNeighbours) {
   EXPECT_EQ(line.iterations.how, "7 kernels that repeat");
 }
 
+TEST(Iterations, WhatIsSetUpAroundALoopOfOneKernelTellsTheStep) {
+  const auto found = [](void (*around)(TraceBuilder&, int round)) {
+    TraceBuilder t;
+    for (int round = 0; round < 240; ++round) {
+      around(t, round);
+      t.launch("relax", 132, 256, 20'000);
+    }
+    return timeline(t.trace()).iterations.how;
+  };
+  EXPECT_EQ(found([](TraceBuilder&, int) {}), "1 kernel that repeats");
+  EXPECT_EQ(found([](TraceBuilder& t, int) { t.alloc(1 << 20); }), "1 kernel that repeats");
+  EXPECT_EQ(found([](TraceBuilder& t, int round) {
+              if (round % 6 == 0) t.alloc(1 << 20);
+            }),
+            "6 kernels that repeat");
+  EXPECT_EQ(found([](TraceBuilder& t, int round) {  // as a cache that fills
+              if (round % 6 == 0 && round < 24) t.alloc(1 << 20);
+            }),
+            "1 kernel that repeats");
+  EXPECT_EQ(found([](TraceBuilder& t, int round) {  // now and then
+              if (round % 7 == 1 || round % 7 == 3) t.alloc(1 << 20);
+            }),
+            "1 kernel that repeats");
+}
+
 TEST(Iterations, WarmUpAndAnIrregularTailAreLeftOut) {
   TraceBuilder t;
   t.launch("init", 1, 32, 1'000).module_load(50'000'000).launch("init2", 1, 32, 1'000);

@@ -194,6 +194,20 @@ TEST(Timeline, CodeThatIsLoadedBetweenKernelsIsLeftOut) {
   EXPECT_TRUE(line.simulated) << line.why_not;
 }
 
+TEST(Timeline, CodeThatTheLoopLoadsAgainAndAgainCounts) {
+  const auto steps = [](int until) {
+    TraceBuilder t;
+    for (int i = 0; i < 40; ++i) {
+      if (i < until && i % 4 != 0) t.module_load(300'000);
+      t.launch("a", 132, 256, 100'000).launch("b", 132, 256, 100'000).device_sync();
+    }
+    return timeline(t.trace());
+  };
+  const double busy = 200 / (0.75 * 300 + 4 + 201 + 2.5);  // us, of a step
+  EXPECT_NEAR(steps(40).busy_share(), busy, 0.01);
+  EXPECT_GT(steps(20).busy_share(), 0.95) << "no more of it in the second half";
+}
+
 TEST(Timeline, CostsComeFromTheTraceThenFromTheProfileThenFromExperience) {
   TraceBuilder t;
   t.stream();

@@ -226,36 +226,33 @@ TEST(Totals, launches_that_nobody_counted_are_known_by_the_numbers_of_grids) {
   EXPECT_NEAR(double(run.end().at(1).first), double(run.launched), 3);
 }
 
-TEST(Totals, behind_the_last_window_other_calls_tell_how_much_was_launched) {
-  Watched run;
-  const auto steps = [&](int count, bool is_seen) {
-    for (int i = 0; i < count; ++i) run.launch(1, 40, is_seen), ++run.others;
-  };
-  steps(100, true);
+/// Forty launches and one other call each.
+void alike_steps(Watched& run, int count, bool is_seen) {
+  for (int i = 0; i < count; ++i) run.launch(1, 40, is_seen), ++run.others;
+}
+
+/// Two windows, and much that was launched behind the last one; nobody counts launches.
+void run_beyond_the_last_window(Watched& run) {
+  alike_steps(run, 100, true);
   run.close();
   run.is_counted = false;
-  steps(100, false);
+  alike_steps(run, 100, false);
   run.open();
-  steps(30, true);
+  alike_steps(run, 30, true);
   run.close();
-  steps(200, false);
+  alike_steps(run, 200, false);
+}
+
+TEST(Totals, behind_the_last_window_other_calls_tell_how_much_was_launched) {
+  Watched run;
+  run_beyond_the_last_window(run);
   run.now_ns += 9 * kSecond;  // in which it did nothing
   EXPECT_NEAR(double(run.end().at(1).first), double(run.launched), 3);
 }
 
 TEST(Totals, a_window_that_opens_when_all_is_done_has_no_numbers_and_other_calls_tell) {
   Watched run;
-  const auto steps = [&](int count, bool is_seen) {
-    for (int i = 0; i < count; ++i) run.launch(1, 40, is_seen), ++run.others;
-  };
-  steps(100, true);
-  run.close();
-  run.is_counted = false;
-  steps(100, false);
-  run.open();
-  steps(30, true);
-  run.close();
-  steps(200, false);
+  run_beyond_the_last_window(run);
   run.now_ns += kSecond;
   run.open();
   run.close();
@@ -296,17 +293,14 @@ TEST(Totals, numbers_fit_where_each_kernel_has_one_and_little_else_has) {
 
 TEST(Totals, numbers_that_stand_still_between_windows_are_not_believed) {
   Watched run;
-  const auto steps = [&](int count, bool is_seen) {
-    for (int i = 0; i < count; ++i) run.launch(1, 40, is_seen), ++run.others;
-  };
-  steps(100, true);
+  alike_steps(run, 100, true);
   run.close();
   run.is_counted = false;
   const std::int64_t grid = run.grid;
-  steps(200, false);
+  alike_steps(run, 200, false);
   run.grid = grid;
   run.open();
-  steps(50, true);
+  alike_steps(run, 50, true);
   run.close();
   EXPECT_NEAR(double(run.end().at(1).first), double(run.launched), 3);
 }

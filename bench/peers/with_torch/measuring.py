@@ -53,6 +53,7 @@ class Bench:
     def capture(self, call, sets):
         """A graph of calls that cycle through the sets, and how many they are."""
         side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())  # which may still be making the operands
         with torch.cuda.stream(side):
             for operands in sets[:3]:
                 call(*operands)

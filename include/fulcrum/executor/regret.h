@@ -21,6 +21,7 @@ struct RegretScore {
 struct RegretConfig {
   int points = 320;  // half of them where the answer is about to change
   int rounds = 20;   // of each, in two visits; the oracle is picked on one of them and scored on the other
+                     // (one more visit comes before: see RegretReport::timed_before)
   double budget_seconds = 120;
   int learned_calls = 1000;  // of each, behind what `after` is the score of
   std::uint64_t seed = 20260131;
@@ -34,11 +35,13 @@ struct RegretRow {
   std::string chosen, oracle, tier;
   bool in_band = false;                 // another class of candidates is predicted within a factor of two
   double regret = 1, regret_after = 0;  // after: 0 where nothing was chosen
+  double regret_before = 0;             // of the way that was fastest in the visit before
   double chosen_seconds = 0, oracle_seconds = 0, overhead_seconds = 0;
   struct Way {
     std::string name;
     double first_seconds = 0, second_seconds = 0;  // medians of the two visits
     double predicted_seconds = 0;
+    double before_seconds = 0;  // median of the visit before
   };
   std::vector<Way> ways;  // all that could do it
 };
@@ -54,6 +57,9 @@ struct RegretReport {
   /// Of the way that was fastest in all rounds together: below 1 where times changed between the visits, since the best
   /// way of one visit is then not that of the other.
   RegretScore hindsight;
+  /// Of the way that was fastest in a visit before the two, when these very calls were timed in as many rounds: what a
+  /// table without any error of its own would score. What is above 1 here is what the machine changes between visits.
+  RegretScore timed_before;
   struct Baseline {
     std::string name, meaning;
     RegretScore score;

@@ -7,6 +7,8 @@
 
 #include <fulcrum/ops.h>
 
+#include <algorithm>
+
 namespace fulcrum::ops {
 
 /// Outputs along one axis; 0 for sizes that validate() refuses, which may be anything.
@@ -39,19 +41,23 @@ struct ConvSizes {
   std::int64_t depth() const { return in * kh * kw; }  ///< products of one output
 };
 
-/// One image with its zeros around, split into stride_y * stride_x phases a channel: then the input of output (i, j)
-/// under tap (r, s) is at j + width * i of plane (r % stride_y, s % stride_x), moved by (s / stride_x) +
-/// width * (r / stride_y), for every stride. Outputs are numbered i * width + j; those with j >= y_w are not outputs.
+/// One image with its zeros around, split into the phases of the strides that a tap reads, a plane each, for every
+/// channel: then the input of output (i, j) under tap (r, s) is at j + width * i of plane (r % stride_y, s % stride_x),
+/// moved by (s / stride_x) + width * (r / stride_y), for every stride. Outputs are numbered i * width + j; those with
+/// j >= y_w are not outputs.
 struct ConvLayout {
+  std::int64_t phases_y, phases_x;
   std::int64_t width, height, plane, channel, image;  // floats
   /// What vectors may read behind the last plane.
   static constexpr std::int64_t kSlack = 64;
 
   explicit ConvLayout(const ConvSizes& s)
-      : width(s.y_w + (s.kw - 1) / s.stride_x),
+      : phases_y(std::min(s.stride_y, s.kh)),
+        phases_x(std::min(s.stride_x, s.kw)),
+        width(s.y_w + (s.kw - 1) / s.stride_x),
         height(s.y_h + (s.kh - 1) / s.stride_y),
         plane(width * height),
-        channel(plane * s.stride_y * s.stride_x),
+        channel(plane * phases_y * phases_x),
         image(channel * s.in + kSlack) {}
 
   std::int64_t positions(const ConvSizes& s) const { return (s.y_h - 1) * width + s.y_w; }

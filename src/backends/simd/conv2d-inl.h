@@ -19,6 +19,15 @@
 #define FULCRUM_BACKENDS_SIMD_CONV2D_INL_H_
 #endif
 
+// Large pieces of a kernel that are inlined for speed. With ASan and UBSan clang 14 works for minutes on what they
+// become together, so there each is a function.
+#undef FULCRUM_INLINE_PIECE
+#if HWY_IS_ASAN
+#define FULCRUM_INLINE_PIECE inline HWY_NOINLINE
+#else
+#define FULCRUM_INLINE_PIECE HWY_INLINE
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace fulcrum::backends::simd::HWY_NAMESPACE {
 
@@ -59,7 +68,7 @@ HWY_INLINE Floats in_register(Floats v) {
 }
 
 /// a * b + c where the mask is set, c elsewhere.
-HWY_INLINE Floats fused_where(hn::Mask<Float> mask, Floats a, Floats b, Floats c) {
+FULCRUM_INLINE_PIECE Floats fused_where(hn::Mask<Float> mask, Floats a, Floats b, Floats c) {
 #if HWY_TARGET == HWY_AVX3
   return Floats{_mm512_mask3_fmadd_ps(a.raw, b.raw, c.raw, mask.raw)};
 #else
@@ -112,7 +121,8 @@ struct TapRow {
 
   /// kAll: each output row has this tap row.
   template <bool kAll>
-  HWY_INLINE void add(const float* HWY_RESTRICT from, std::int64_t q, Floats (&sum)[kRows][kVectors]) const {
+  FULCRUM_INLINE_PIECE void add(const float* HWY_RESTRICT from, std::int64_t q,
+                                Floats (&sum)[kRows][kVectors]) const {
     const Float d;
     const std::int64_t kw = kKernel > 0 ? kKernel : g.kw;
     HWY_UNROLL(3)
@@ -137,9 +147,9 @@ struct TapRow {
 /// many tap rows there are. kMasked: some lanes have taps left or right of the image. kKernel: a kernel of so many
 /// rows and columns, of whose input rows only `inside` lie in the image; 0: any kernel, all its rows inside.
 template <int kRows, int kVectors, int kKernel, bool kMasked, class Store>
-HWY_INLINE void conv_tile(const ops::Conv2d& g, const float* from, const Weights<kKernel>& weights,
-                          std::int64_t taps, InputRows inside, std::int64_t row, std::int64_t column,
-                          const Store& store, std::int64_t done) {
+FULCRUM_INLINE_PIECE void conv_tile(const ops::Conv2d& g, const float* from, const Weights<kKernel>& weights,
+                                    std::int64_t taps, InputRows inside, std::int64_t row,
+                                    std::int64_t column, const Store& store, std::int64_t done) {
   static_assert(kVectors == 1 || !kMasked);
   if (kKernel > 0) taps = kKernel;
   TapRow<kRows, kVectors, kKernel, kMasked> tap_row{g, weights, taps, g.pad_x - column, {}};

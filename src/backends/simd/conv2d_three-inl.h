@@ -67,8 +67,9 @@ HWY_INLINE Floats add_tap(Floats weight, Floats x, Floats sum, int j, int v) {
 /// input rows are in the image. A Store that can expect() hears of the tile to the right, whose cache lines it may
 /// fetch.
 template <int kRows, Side kSide, bool kInside, class Store>
-HWY_INLINE void three_tile(const ops::Conv2d& g, const float* x, const Weights<3>& weights, InputRows inside,
-                           std::int64_t row, std::int64_t column, const Store& store, std::int64_t done) {
+FULCRUM_INLINE_PIECE void three_tile(const ops::Conv2d& g, const float* x, const Weights<3>& weights,
+                                     InputRows inside, std::int64_t row, std::int64_t column,
+                                     const Store& store, std::int64_t done) {
   Floats sum[kRows][2];
   HWY_UNROLL(6)
   for (int q = 0; q < kRows + 2; ++q, x += g.w) {

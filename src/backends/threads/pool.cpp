@@ -42,8 +42,10 @@ constexpr double kSpinsAfterAWake = 3;
 // 20 ms: measured on two cores, a job of 5 us on each takes 25. Moving a thread costs some 50 us, so it is not done
 // at once again.
 constexpr double kStaySeconds = 200e-6;
-// A look that took so long had another program on its core: where cores are not idle the scheduler knows best, and no
-// worker moves for a while.
+// A look that took so long had somebody else on its core. On one that no other thread of the job is on that was another
+// program: where cores are not idle the scheduler knows best, and no worker moves for a while. Beside the caller it was the
+// caller at work, and no reason to stay: taken for another program, it kept both threads on one core for 0.1 to 4 s at a
+// time while the other was idle, two fifths of the time with pauses of 3 ms between calls.
 constexpr double kLongLookSeconds = 300e-6;
 constexpr double kLeastCrowdedSeconds = 0.1, kMostCrowdedSeconds = 1.6;
 
@@ -59,10 +61,10 @@ double seconds_between(Clock::time_point begin, Clock::time_point end) {
 }
 
 /// Waits until the counter is no longer `old`: spinning, then giving way between looks, then parked, which is put off
-/// while `last_wake` is recent. `crowded` is set when giving way took long.
+/// while `last_wake` is recent. `long_look` is set when giving way took long.
 std::uint32_t wait_for_change(const Counter& counter, std::uint32_t old, std::atomic<bool>& parked,
                               double spin_seconds, const std::atomic<Clock::time_point>* last_wake = nullptr,
-                              bool* crowded = nullptr) {
+                              bool* long_look = nullptr) {
   // A look at the clock costs as much as several pauses.
   constexpr int kPausesPerLook = 32;
   Clock::time_point begin;
@@ -82,7 +84,7 @@ std::uint32_t wait_for_change(const Counter& counter, std::uint32_t old, std::at
     }
     if (waited_seconds < kPoliteSeconds) continue;
     std::this_thread::yield();
-    if (crowded && seconds_between(now, Clock::now()) > kLongLookSeconds) *crowded = true;
+    if (long_look && seconds_between(now, Clock::now()) > kLongLookSeconds) *long_look = true;
   }
   parked.store(true);
   counter.wait(old);
@@ -108,8 +110,7 @@ bool wake(Counter& counter, const std::atomic<bool>& parked) {
 struct Pool::Worker {
   int part = 0;  // of each job
   std::atomic<bool> stop = false;
-  Clock::time_point stays_until{};
-  double crowded_seconds = kLeastCrowdedSeconds;            // to stay for when it is crowded again
+  Moves moves;
   std::atomic<bool> parked = false, caller_parked = false;  // on `asked`, on `answered`
   alignas(128) Counter asked = 0;
   Share share;  // written while the worker is not at work
@@ -134,18 +135,23 @@ struct Pool::Worker {
   bool is_done() const {
     return answered.load(std::memory_order_acquire) == asked.load(std::memory_order_relaxed);
   }
-
-  void stay(Clock::time_point now, double seconds) {
-    stays_until = now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-  }
-  /// Longer each time, as long as that is not long ago.
-  void stay_crowded() {
-    const auto now = Clock::now();
-    if (seconds_between(stays_until, now) > kMostCrowdedSeconds) crowded_seconds = kLeastCrowdedSeconds;
-    stay(now, crowded_seconds);
-    crowded_seconds = std::min(2 * crowded_seconds, kMostCrowdedSeconds);
-  }
 };
+
+void Moves::stay(Time now, double seconds) {
+  stays_until_ = now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+bool Moves::at_job(bool beside, bool long_look, Time now) {
+  if (long_look && !beside) {
+    // Longer each time, as long as that is not long ago.
+    if (seconds_between(stays_until_, now) > kMostCrowdedSeconds) crowded_seconds_ = kLeastCrowdedSeconds;
+    stay(now, crowded_seconds_);
+    crowded_seconds_ = std::min(2 * crowded_seconds_, kMostCrowdedSeconds);
+  }
+  if (!beside || now < stays_until_) return false;
+  stay(now, kStaySeconds);
+  return true;
+}
 
 Pool::Pool(int threads, double spin_seconds, CpuMask mask)
     : threads_(std::max(threads, 1)),
@@ -188,31 +194,29 @@ void Pool::serve(Worker& worker) {
   restrict_to(mask_);
   inside_a_job = true;
   for (std::uint32_t seen = 0;;) {
-    bool crowded = false;
-    seen = wait_for_change(worker.asked, seen, worker.parked, spin_seconds_, &last_wake_, &crowded);
+    bool long_look = false;
+    seen = wait_for_change(worker.asked, seen, worker.parked, spin_seconds_, &last_wake_, &long_look);
     if (worker.stop.load(std::memory_order_relaxed)) return;
-    if (crowded) worker.stay_crowded();
-    settle(worker);
+    settle(worker, long_look);
     worker.share.run();
     worker.answer();
   }
 }
 
 /// On a core of its own, where there is one.
-void Pool::settle(Worker& worker) {
+void Pool::settle(Worker& worker, bool long_look) {
   const auto parts = std::span(places_).first(static_cast<std::size_t>(worker.share.parts));
-  const auto own = static_cast<std::size_t>(worker.part);
+  auto& own = parts[static_cast<std::size_t>(worker.part)];
   int cpu = sched_getcpu();
   const auto is_here = [cpu](const std::atomic<int>& place) {
     return place.load(std::memory_order_relaxed) == cpu;
   };
-  if (HWY_UNLIKELY(cpu >= 0 && std::any_of(parts.begin(), parts.begin() + worker.part, is_here))) {
-    const auto now = Clock::now();
-    if (now < worker.stays_until) return;
-    worker.stay(now, kStaySeconds);
+  const bool beside = cpu >= 0 && std::any_of(parts.begin(), parts.begin() + worker.part, is_here);
+  if (HWY_UNLIKELY(beside || long_look) && worker.moves.at_job(beside, long_look, Clock::now())) {
+    note_place(own, cpu);  // the core it was last seen on is not taken by itself
     if (move_off(mask_, parts)) cpu = sched_getcpu();
   }
-  note_place(parts[own], cpu);
+  note_place(own, cpu);
 }
 
 void Pool::note_wake() { last_wake_.store(Clock::now(), std::memory_order_relaxed); }

@@ -36,6 +36,20 @@ bool move_off(const CpuMask& mask, std::span<const std::atomic<int>> taken);
 /// than allowed; a wish that is no positive number counts as none.
 int threads_to_use(int in_mask, const std::optional<std::string>& wanted);
 
+/// Whether a worker leaves its core when a job begins.
+class Moves {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  /// `beside`: another thread of the job is on that core. `long_look`: looking for the job once took so long that somebody
+  /// else had the core. True: move.
+  bool at_job(bool beside, bool long_look, Time now);
+
+ private:
+  void stay(Time now, double seconds);
+  Time stays_until_{};
+  double crowded_seconds_ = 0;  // to stay for when it is crowded again
+};
+
 class Pool {
  public:
   using Work = void (*)(void* context, std::int64_t begin, std::int64_t end);
@@ -68,7 +82,7 @@ class Pool {
 
   void start_up_to(int workers);
   void serve(Worker& worker);
-  void settle(Worker& worker);
+  void settle(Worker& worker, bool long_look);
   void note_wake();
 
   const int threads_;

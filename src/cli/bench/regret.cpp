@@ -38,6 +38,7 @@ void print(const executor::RegretReport& report, Context& context) {
   scores.add(score_row("executor", report.executor, report::Tone::strong));
   scores.add(
       score_row(fmt::format("after {} calls", report.after_calls), report.after, report::Tone::strong));
+  scores.add(score_row("timed before", report.timed_before, report::Tone::plain));
   scores.add(score_row("with hindsight", report.hindsight, report::Tone::plain));
   for (const auto& baseline : report.baselines)
     scores.add(score_row(baseline.name, baseline.score, report::Tone::plain));
@@ -48,7 +49,9 @@ void print(const executor::RegretReport& report, Context& context) {
   context.print(
       fmt::format("\nTimes over those of the best way; the executor's include the decision: at the first "
                   "call, by the table "
-                  "alone, and after calls of each whose times it has learned from, trials included. With "
+                  "alone, and after calls of each whose times it has learned from, trials included. Timed "
+                  "before: the way that was fastest when these very calls were timed once before, so what is "
+                  "above 1 there comes from the machine and not from a table. With "
                   "hindsight: the way "
                   "that was fastest in both visits together, which nobody knows before. {} of {} calls "
                   "lie where another "

@@ -113,6 +113,14 @@ double least_seconds(const Facts& facts, const Serial& serial) {
   return least;
 }
 
+// Files of other profilers do not say which streams wait for the default one.
+bool lacks_flags(const GpuTrace& trace) {
+  const auto& streams = trace.streams;
+  return trace.origin == "kineto" && streams.size() > 1 &&
+         std::any_of(streams.begin(), streams.end(),
+                     [](const auto& stream) { return stream.legacy_default; });
+}
+
 Looked look(const Facts& facts) {
   if (auto missing = needs_simulation(facts, "default_stream")) return {{}, std::move(missing)};
   Looked looked;
@@ -163,6 +171,10 @@ Looked look(const Facts& facts) {
     add_gain(finding, range(facts, 0, high, 0, std::move(change)));
     looked.findings.push_back(std::move(finding));
   }
+  if (looked.findings.empty() && lacks_flags(facts.trace))
+    looked.not_checked =
+        not_checked("default_stream", "which streams wait for the default one is not in the trace",
+                    "trace with fulcrum itself");
   return looked;
 }
 

@@ -75,9 +75,11 @@ Looked look(const Facts& facts) {
           ? fmt::format("The GPU idles {} of the time while the host computes", percent(gaps.seconds / all))
           : fmt::format("The GPU idles {} of the time while the host is in {}", percent(gaps.seconds / all),
                         functions.substr(0, functions.rfind(' ', functions.find(" %") - 1)));
-  finding.evidence.push_back(fmt::format("{}, {} in all, the longest {}; the host is outside the CUDA API",
-                                         count_text(facts, double(gaps.ops.size()), "gaps"),
-                                         time_text(facts, gaps.seconds), human_seconds(gaps.longest)));
+  finding.evidence.push_back(
+      fmt::format("{}, {} in all, the longest {}; the host launches, copies and waits "
+                  "for nothing in them",
+                  count_text(facts, double(gaps.ops.size()), "gaps"), time_text(facts, gaps.seconds),
+                  human_seconds(gaps.longest)));
   finding.evidence.push_back(functions.empty() ? "which function that is: not checked (trace --with-cpu)"
                                                : "host functions in them: " + functions);
   finding.next_step =

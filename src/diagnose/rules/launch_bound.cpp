@@ -143,6 +143,14 @@ double median_ns(const Facts& facts, const std::vector<std::uint32_t>& ops) {
   return median(std::move(ns));
 }
 
+// The share of the launches that are gone where every step of a few becomes a graph of its own: all but one. One alone
+// is no graph: there several steps have to be one in any case.
+double taken_over(const Facts& facts, double launches_a_step) {
+  constexpr double kAlone = 1.5;
+  if (!has_steps(facts) || launches_a_step >= double(kLeastRun) || launches_a_step < kAlone) return 1;
+  return (launches_a_step - 1) / launches_a_step;
+}
+
 Looked look(const Facts& facts) {
   if (auto missing = needs_simulation(facts, "launch_bound")) return {{}, std::move(missing)};
   const Joined joined(facts);
@@ -164,8 +172,10 @@ Looked look(const Facts& facts) {
   const double faster = simulated + a_node * runs.nodes / double(runs.streams.size());
   const double most = beside ? faster : std::min(wait.seconds, faster);
   const double high = std::min(most, facts.timeline.seconds - kLeastNodeSeconds * runs.nodes);
-  // Fusing every other kernel, or a graph with the host's work between launches left as it is.
-  const double low = std::min(high, std::max(launches_only, all / 2)) - kNodeSlowerSeconds * runs.nodes;
+  // Fusing every other kernel, or a graph with the host's work between launches left as it is; a graph of one step, even
+  // where that has few kernels.
+  const double low = taken_over(facts, kernels / steps(facts)) *
+                     (std::min(high, std::max(launches_only, all / 2)) - kNodeSlowerSeconds * runs.nodes);
 
   Finding finding;
   finding.subject = "host";

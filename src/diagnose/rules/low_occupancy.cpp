@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "diagnose/counters.h"
@@ -20,18 +21,30 @@ constexpr double kLowOccupancy = 0.8, kBusy = 0.6;
 constexpr double kVeryLow = 0.25, kMostOfTheTime = 0.3;  // then it is said even though nobody knows
 // Two warps a scheduler hide next to nothing; half of what fits hides what there is to hide.
 constexpr double kHidesNothing = 0.125, kHidesEnough = 0.5;
+constexpr double kNextToNone = 0.0625;  // one warp a scheduler
+constexpr double kManyWaves = 2;
+constexpr int kTileRegisters = 64;   // a thread's, that hold part of a tile
 constexpr double kLeastShare = 0.1;  // of the timeline, for kernels of which nobody knows whether it matters
 
-// Matrix products keep their tiles in registers and need few warps.
-bool is_product(std::string_view name) {
-  return name.find("gemm") != std::string_view::npos || name.find("Gemm") != std::string_view::npos ||
-         name.find("conv") != std::string_view::npos || name.find("cudnn") != std::string_view::npos;
+// Matrix products and attention keep their tiles in registers and need few warps.
+bool is_product(const LaunchShape& shape) {
+  static constexpr std::array<std::string_view, 8> kNames{"gemm", "Gemm",   "conv", "cudnn",
+                                                          "mma",  "matmul", "attn", "attention"};
+  return shape.registers >= kTileRegisters &&
+         std::any_of(kNames.begin(), kNames.end(),
+                     [&](std::string_view part) { return shape.name.find(part) != std::string::npos; });
+}
+
+// One block an SM has its data there on purpose, unless it is a few warps that keep little in their registers while
+// many more blocks wait for their turn.
+bool is_one_by_design(const Timeline::Kernel& kernel, const LaunchShape& shape) {
+  return shape.blocks_per_sm <= 1 &&
+         (shape.occupancy > kNextToNone || shape.registers >= kTileRegisters || kernel.waves < kManyWaves);
 }
 
 bool is_low(const Facts& facts, const Timeline::Kernel& kernel) {
   const LaunchShape& shape = shape_of(facts, kernel);
-  // One block an SM, and tensor kernels, hold their data in registers and shared memory on purpose.
-  return shape.occupancy > 0 && shape.occupancy < kLowOccupancy && shape.blocks_per_sm > 1 &&
+  return shape.occupancy > 0 && shape.occupancy < kLowOccupancy && !is_one_by_design(kernel, shape) &&
          !kernel.tensor && !kernel.persistent;
 }
 
@@ -67,9 +80,9 @@ void look_at(const Facts& facts, const Group& group, Looked& looked) {
     add_gain(finding, kernel_gain(facts, group.ops, 0,
                                   std::min(1 - shape.occupancy / kLowOccupancy, 1 - light.larger())));
   } else {
-    if (group.share < kLeastShare) return;
+    if (group.share < kLeastShare || is_product(shape)) return;
     const bool matters = group.share >= kMostOfTheTime;
-    if (matters && shape.occupancy <= kHidesNothing && !is_product(shape.name)) {
+    if (matters && shape.occupancy <= kHidesNothing) {
       finding.evidence.push_back(
           fmt::format("{:.0f} warps an SM hide hardly any latency; --counters would tell what that costs",
                       shape.blocks_per_sm * std::ceil(shape.threads() / 32)));

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Copies from or to memory that is not pinned: the driver copies it once more, and the host waits. Simulated at the
-// speed of pinned memory; the low end keeps the wait, the high end is asynchronous.
+// speed of pinned memory; the low end keeps the wait, the high end is asynchronous. To pin memory takes several times as
+// long as to copy it once from where it is, so what a program copies once is a note.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@ namespace {
 
 constexpr double kLeastShare = 0.01;
 constexpr double kSlowerPinned = 1.25;  // the low end: a link that others use too
+constexpr std::size_t kLeastLoop = 8;   // copies in a run without steps: fewer are no loop
 
 struct Pageable {
   Change pinned, async;
@@ -104,12 +106,17 @@ Looked look(const Facts& facts) {
   if (lost > 0)
     finding.evidence.push_back(
         fmt::format("the GPU idles {} more while the host is in them", time_text(facts, lost)));
+  finding.ops = some(found.ops);
+  finding.calls = some(found.calls);
+  if (!has_steps(facts) && found.ops.size() < kLeastLoop) {
+    finding.evidence.emplace_back("they are no loop, and to pin memory takes longer than to copy it once");
+    finding.next_step = "leave them, or copy in pieces through one pinned buffer that is used again";
+    return {{std::move(finding)}, {}};
+  }
   finding.next_step =
       "pin the host's buffers once (cudaMallocHost, cudaHostRegister; pin_memory=True), reuse them and copy "
       "asynchronously; pinning itself takes milliseconds";
   finding.verify = verify_by_difference();
-  finding.ops = some(found.ops);
-  finding.calls = some(found.calls);
   add_gain(finding, range(facts, low, high, 0, std::move(found.async)));
   return {{std::move(finding)}, {}};
 }

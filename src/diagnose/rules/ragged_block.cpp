@@ -28,16 +28,16 @@ Looked look(const Facts& facts) {
     const double threads = shape_of(facts, group.first()).threads(), warps = std::ceil(threads / kWarp);
     Change change;
     for (const auto* one : group.kernels) shorten(facts, change, one->ops, 1 - wasted(shape_of(facts, *one)));
-    Finding finding{
-        .claim = fmt::format("{} launches blocks of {:.0f} threads: {:.0f} of their {:.0f} lanes never work",
-                             group.name, threads, warps * kWarp - threads, warps * kWarp),
-        .evidence = {launches_text(facts, group)},
-        .next_step =
-            fmt::format("use a multiple of 32 threads, such as {:.0f}, and test the index inside the kernel",
+    Finding finding{.claim = fmt::format(
+                        "{} launches blocks of {:.0f} thread{}: {:.0f} of their {:.0f} lanes never work",
+                        group.name, threads, threads == 1 ? "" : "s", warps * kWarp - threads, warps * kWarp),
+                    .evidence = {launches_text(facts, group)},
+                    .next_step = fmt::format(
+                        "use a multiple of 32 threads, such as {:.0f}, and test the index inside the kernel",
                         threads < 128 ? 128 : warps * kWarp),
-        .grade = Evidence::bounded,
-        .subject = group.name,
-        .ops = some(group.ops)};
+                    .grade = Evidence::bounded,
+                    .subject = group.name,
+                    .ops = some(group.ops)};
     add_gain(finding, simulate_up_to(facts, std::move(change)));
     looked.findings.push_back(std::move(finding));
   }

@@ -17,7 +17,8 @@ namespace {
 constexpr std::string_view kId = "small_grid";
 constexpr std::size_t kMostAlone = 2;  // kernels with a finding of their own; more are one finding
 constexpr std::size_t kNamed = 3;
-constexpr double kLeastPool = 0.05;  // of the time: many kernels are much to change
+constexpr double kShortestNs = 4000;  // twice what any kernel takes: of shorter ones little is work
+constexpr double kLeastPool = 0.05;   // of the time: many kernels are much to change
 constexpr double kMostBeside =
     0.5;  // share of its time with others beside it, above which the SMs are not idle
 
@@ -29,8 +30,8 @@ bool communicates(std::string_view name) {
 bool leaves_sms_idle(const Facts& facts, const Timeline::Kernel& kernel) {
   const GpuTrace::Device* device = device_of(facts, kernel);
   const LaunchShape& shape = shape_of(facts, kernel);
-  return device != nullptr && device->sms > 0 && shape.blocks() < device->sms && !kernel.persistent &&
-         !communicates(shape.name);
+  return device != nullptr && device->sms > 0 && shape.blocks() < device->sms &&
+         kernel.median_ns >= kShortestNs && !kernel.persistent && !communicates(shape.name);
 }
 
 // What is left of the time of a kernel on all SMs.
@@ -56,11 +57,13 @@ std::string blocks_text(double blocks, int sms) {
 }
 
 std::string general_advice(const LaunchShape& shape, int sms) {
-  std::string text = fmt::format("launch at least {} blocks, better {}: ", sms, 4 * sms);
+  std::string text = fmt::format("launch at least {} blocks, better {}: ", sms, 4 * std::int64_t{sms});
   const bool is_product = shape.name.find("gemm") != std::string::npos;
   if (is_product) return text + "batch several products into one call, or split the sum (split-K)";
   if (shape.threads() >= 512) return text + "smaller blocks, or split each block's work and add the parts up";
-  return text + "give each block less work, split long sums, or run independent launches as one batch";
+  return text +
+         "give each block less work, split long sums, or run independent launches as one batch or on "
+         "several streams";
 }
 
 Finding about(const Facts& facts, const Group& group) {

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Chrome's trace format, which Perfetto reads too: a process a GPU with a row a stream, a process a host process with a
-// row a thread, arrows from launches to what they launched, samples of the CPU and counters, all on one clock.
+// row a thread, arrows from launches to what they launched, samples of the CPU and counters, all on one clock. Calls,
+// copies and devices are named as torch.profiler names them, so that whoever reads its files can read these.
 #include <fmt/format.h>
 #include <fulcrum/trace.h>
 
@@ -10,6 +11,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
+
+#include "trace/import/names.h"
 
 namespace fulcrum::trace {
 namespace {
@@ -36,13 +39,14 @@ class ChromeWriter {
   std::string text() {
     out_ = fmt::format(
         "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"command\":{},\"created_utc\":{},"
-        "\"program\":{}}},\"traceEvents\":[",
-        quoted(trace_.command), quoted(trace_.created_utc), quoted(trace_.program));
+        "\"program\":{}}},\"exportedBy\":\"fulcrum\",\"traceName\":{},\"deviceProperties\":[",
+        quoted(trace_.command), quoted(trace_.created_utc), quoted(trace_.program), quoted(trace_.command));
+    for (const GpuTrace::Device& device : trace_.devices) add(device);
+    if (out_.ends_with(',')) out_.pop_back();
+    out_ += "],\"traceEvents\":[";
     name_rows();
     for (const GpuTrace::Op& op : trace_.ops) add(op);
-    for (const GpuTrace::Call& call : trace_.calls)
-      slice(pid(call.thread), tid(call.thread), "cuda_runtime", std::string(to_string(call.kind)),
-            call.begin_ns, call.end_ns, fmt::format("{{\"correlation\":{}}}", call.correlation));
+    add_calls();
     add_arrows();
     for (const GpuTrace::Range& range : trace_.ranges)
       slice(pid(range.thread), tid(range.thread), "user_annotation", range.name, range.begin_ns,
@@ -94,6 +98,22 @@ class ChromeWriter {
     return kGpuProcess + (stream < trace_.streams.size() ? trace_.streams[stream].device : 0);
   }
   static std::int64_t row(std::uint32_t stream) { return std::int64_t{stream} + 1; }
+  /// Where an op ran, as its arguments; processes number their streams alike.
+  std::string place(std::uint32_t stream) const {
+    constexpr std::uint64_t kApart = 1'000'000;
+    if (stream >= trace_.streams.size()) return R"("device":0,"stream":0)";
+    const GpuTrace::Stream& s = trace_.streams[stream];
+    const auto number = static_cast<std::uint64_t>(s.id) + kApart * s.process;  // damaged files have any
+    return fmt::format(R"("device":{},"stream":{})", s.device, static_cast<std::int64_t>(number));
+  }
+
+  void add(const GpuTrace::Device& d) {
+    put(R"({{"id":{},"name":{},"totalGlobalMem":{},"computeMajor":{},"computeMinor":{},)"
+        R"("maxThreadsPerMultiprocessor":{},"regsPerMultiprocessor":{},"sharedMemPerMultiprocessor":{},)"
+        R"("numSms":{}}})",
+        d.id, quoted(d.name), d.memory_bytes, d.compute_major, d.compute_minor, d.max_threads_per_sm,
+        d.registers_per_sm, d.shared_per_sm, d.sms);
+  }
 
   void name_rows() {
     for (const GpuTrace::Device& device : trace_.devices) {
@@ -122,19 +142,43 @@ class ChromeWriter {
       const LaunchShape& s = trace_.shapes[op.shape];
       slice(gpu(op.stream), row(op.stream), "kernel", s.name, op.begin_ns, op.end_ns,
             fmt::format(
-                R"({{"grid":[{},{},{}],"block":[{},{},{}],"registers per thread":{},"shared memory":{},)"
-                R"("correlation":{},"graph id":{}}})",
-                s.grid[0], s.grid[1], s.grid[2], s.block[0], s.block[1], s.block[2], s.registers,
-                s.static_shared + s.dynamic_shared, op.correlation, op.graph));
-    } else if (op.kind == GpuOpKind::copy) {
-      slice(gpu(op.stream), row(op.stream), "gpu_memcpy",
-            fmt::format("{} ({} -> {})", to_string(op.copy), to_string(op.from), to_string(op.to)),
-            op.begin_ns, op.end_ns,
-            fmt::format(R"({{"bytes":{},"correlation":{}}})", op.bytes, op.correlation));
-    } else {
-      slice(gpu(op.stream), row(op.stream), op.kind == GpuOpKind::memset ? "gpu_memset" : "graph",
-            op.kind == GpuOpKind::memset ? "memset" : fmt::format("graph {}", op.graph), op.begin_ns,
-            op.end_ns, fmt::format(R"({{"bytes":{},"correlation":{}}})", op.bytes, op.correlation));
+                R"({{{},"grid":[{},{},{}],"block":[{},{},{}],"registers per thread":{},"shared memory":{},)"
+                R"("correlation":{},"graph id":{},"graph node id":{}}})",
+                place(op.stream), s.grid[0], s.grid[1], s.grid[2], s.block[0], s.block[1], s.block[2],
+                s.registers, s.static_shared + s.dynamic_shared, op.correlation, op.graph, op.graph_node));
+      return;
+    }
+    const bool is_graph = op.kind != GpuOpKind::copy && op.kind != GpuOpKind::memset;
+    const char* category = is_graph ? "graph" : op.kind == GpuOpKind::copy ? "gpu_memcpy" : "gpu_memset";
+    slice(gpu(op.stream), row(op.stream), category,
+          is_graph ? fmt::format("graph {}", op.graph) : copy_name(op), op.begin_ns, op.end_ns,
+          fmt::format(R"({{{},"bytes":{},"correlation":{},"graph id":{}}})", place(op.stream), op.bytes,
+                      op.correlation, op.graph));
+  }
+
+  void add_calls() {
+    std::unordered_map<std::uint64_t, bool> is_async;       // by what the call copied or set
+    std::unordered_map<std::uint64_t, std::uint32_t> made;  // call by the record of an event that it made
+    for (const GpuTrace::Op& op : trace_.ops) {
+      if (op.stream < trace_.streams.size())
+        is_async.try_emplace(key(trace_.streams[op.stream].process, op.correlation), op.async);
+    }
+    for (const GpuTrace::Call& call : trace_.calls) {
+      if (call.kind == CallKind::event_record && call.event != 0)
+        made.try_emplace(call.event, call.correlation);
+    }
+    for (const GpuTrace::Call& call : trace_.calls) {
+      const auto process = call.thread < trace_.threads.size() ? trace_.threads[call.thread].process : 0;
+      const auto async = is_async.find(key(process, call.correlation));
+      std::string args = fmt::format(R"({{"correlation":{})", call.correlation);
+      if (call.bytes > 0) args += fmt::format(R"(,"bytes":{})", call.bytes);
+      if (call.stream >= 0) args += "," + place(static_cast<std::uint32_t>(call.stream));
+      if (const auto record = made.find(call.event);
+          record != made.end() && call.kind != CallKind::event_record)
+        args += fmt::format(R"(,"wait_on_cuda_event_record_corr_id":{})", record->second);
+      slice(pid(call.thread), tid(call.thread), "cuda_runtime",
+            std::string(call_name(call.kind, async != is_async.end() && async->second)), call.begin_ns,
+            call.end_ns, args + "}");
     }
   }
 

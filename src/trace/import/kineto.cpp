@@ -49,7 +49,7 @@ class KinetoReader {
                     category == "Memcpy" || category == "gpu_memset" || category == "Memset";
     const bool range = category == "user_annotation";
     const bool overhead = category == "overhead", window = category == "window";  // the latter in our own
-    if (category == "cuda_sync") return add_wait(e);
+    if (category == "cuda_sync") return void(waits_[number32(e, "correlation")] = wait_of(e));
     if (!call && !op && !range && !overhead && !window) return;
     const auto begin = e.nanoseconds("ts"), length = e.nanoseconds("dur");
     constexpr std::int64_t kLatest = std::int64_t{1}
@@ -101,7 +101,6 @@ class KinetoReader {
   void add_op(const Event& e, std::int64_t begin, std::int64_t end);
   void add_call(const Event& e, std::int64_t begin, std::int64_t end);
   void add_range(const Event& e, std::int64_t begin, std::int64_t end);
-  void add_wait(const Event& e);
   void add_window(const Event& e, std::int64_t begin, std::int64_t end) {
     window_pids_.insert(e.whole("pid"));
     trace_.windows.push_back({.process = 0, .begin_ns = begin, .end_ns = end});
@@ -113,6 +112,8 @@ class KinetoReader {
     std::uint32_t record_call = 0;  // correlation of the record that it waits for
     int device = 0;
   };
+  static Wait wait_of(const Event& e);
+
   GpuTrace trace_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> threads_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::string> names_;
@@ -179,8 +180,10 @@ void KinetoReader::add_call(const Event& e, std::int64_t begin, std::int64_t end
   call.per_thread_stream = name.find("_ptsz") != name.npos;
   if (pid_ == 0) pid_ = e.whole("pid");
   if (call.kind == CallKind::copy || call.kind == CallKind::memset) call_names_[call.correlation] = name;
-  // A record is named by its call; waits name that (below).
+  // A record is named by its call; waits name that (below). Our own files say so with the call itself.
   if (call.kind == CallKind::event_record) call.event = call.correlation;
+  if (e.find("stream") != nullptr || e.find("wait_on_cuda_event_record_corr_id") != nullptr)
+    waits_.try_emplace(call.correlation, wait_of(e));
   trace_.calls.push_back(call);
 }
 
@@ -191,12 +194,10 @@ void KinetoReader::add_range(const Event& e, std::int64_t begin, std::int64_t en
   trace_.ranges.push_back({begin, end, thread(e), std::string(name)});
 }
 
-void KinetoReader::add_wait(const Event& e) {
-  Wait wait;
-  wait.stream = e.whole("stream", -1);
-  wait.device = small(e, "device");
-  wait.record_call = number32(e, "wait_on_cuda_event_record_corr_id");
-  waits_[number32(e, "correlation")] = wait;
+KinetoReader::Wait KinetoReader::wait_of(const Event& e) {
+  return {.stream = e.whole("stream", -1),
+          .record_call = number32(e, "wait_on_cuda_event_record_corr_id"),
+          .device = small(e, "device")};
 }
 
 /// What a call works on or waits for, from the ops and waits that carry its number.
@@ -300,8 +301,10 @@ Result<GpuTrace> from_kineto(std::string_view text, std::string_view origin) {
   GpuTrace trace = reader.finish(sink.head);
   if (!problem.empty())
     trace.notes.push_back(fmt::format("the file has {}: what came behind that is missing", problem));
-  trace.notes.emplace_back(
-      "from torch.profiler: clocks, dropped records and its own overhead are not in the file");
+  const std::string_view by = sink.head.text("exportedBy");  // ours
+  trace.notes.push_back(
+      fmt::format("from {}: clocks, dropped records and its own overhead are not in the file",
+                  by.empty() ? "torch.profiler" : "a Chrome trace"));
   return trace;
 }
 

@@ -57,14 +57,56 @@ constexpr std::array kCalls{
     Prefix{"LibraryLoad", CallKind::module_load},
 };
 
+/// One name a kind, the one that most programs call.
+constexpr std::array kNames{
+    std::pair{CallKind::launch, std::string_view("cudaLaunchKernel")},
+    std::pair{CallKind::graph_launch, std::string_view("cudaGraphLaunch")},
+    std::pair{CallKind::copy, std::string_view("cudaMemcpy")},
+    std::pair{CallKind::memset, std::string_view("cudaMemset")},
+    std::pair{CallKind::device_sync, std::string_view("cudaDeviceSynchronize")},
+    std::pair{CallKind::stream_sync, std::string_view("cudaStreamSynchronize")},
+    std::pair{CallKind::event_sync, std::string_view("cudaEventSynchronize")},
+    std::pair{CallKind::event_record, std::string_view("cudaEventRecord")},
+    std::pair{CallKind::stream_wait, std::string_view("cudaStreamWaitEvent")},
+    std::pair{CallKind::query, std::string_view("cudaEventQuery")},
+    std::pair{CallKind::alloc, std::string_view("cudaMalloc")},
+    std::pair{CallKind::free, std::string_view("cudaFree")},
+    std::pair{CallKind::pool_alloc, std::string_view("cudaMallocAsync")},
+    std::pair{CallKind::pool_free, std::string_view("cudaFreeAsync")},
+    std::pair{CallKind::host_alloc, std::string_view("cudaHostAlloc")},
+    std::pair{CallKind::host_free, std::string_view("cudaFreeHost")},
+    std::pair{CallKind::host_register, std::string_view("cudaHostRegister")},
+    std::pair{CallKind::module_load, std::string_view("cuModuleLoad")},
+    std::pair{CallKind::graph_instantiate, std::string_view("cudaGraphInstantiate")},
+    std::pair{CallKind::prefetch, std::string_view("cudaMemPrefetchAsync")},
+};
+
+constexpr std::array kMemories{std::pair{std::string_view("Pageable"), MemoryKind::pageable},
+                               std::pair{std::string_view("Pinned"), MemoryKind::pinned},
+                               std::pair{std::string_view("Device"), MemoryKind::device},
+                               std::pair{std::string_view("Device Static"), MemoryKind::device},
+                               std::pair{std::string_view("Array"), MemoryKind::array},
+                               std::pair{std::string_view("Managed"), MemoryKind::managed},
+                               std::pair{std::string_view("Managed Static"), MemoryKind::managed}};
+
 MemoryKind memory_kind(std::string_view word) {
-  if (word == "Pageable") return MemoryKind::pageable;
-  if (word == "Pinned") return MemoryKind::pinned;
-  if (word == "Device" || word == "Device Static") return MemoryKind::device;
-  if (word == "Array") return MemoryKind::array;
-  if (word == "Managed" || word == "Managed Static") return MemoryKind::managed;
+  for (const auto& [name, kind] : kMemories) {
+    if (name == word) return kind;
+  }
   return MemoryKind::unknown;
 }
+std::string_view memory_name(MemoryKind kind) {
+  for (const auto& [name, known] : kMemories) {
+    if (known == kind) return name;
+  }
+  return "Unknown";
+}
+
+constexpr std::array kDirections{
+    std::pair{std::string_view(" HtoD"), CopyKind::h2d}, std::pair{std::string_view(" DtoH"), CopyKind::d2h},
+    std::pair{std::string_view(" DtoD"), CopyKind::d2d}, std::pair{std::string_view(" HtoH"), CopyKind::h2h},
+    std::pair{std::string_view(" PtoP"), CopyKind::p2p}, std::pair{std::string_view(" HtoA"), CopyKind::h2d},
+    std::pair{std::string_view(" AtoH"), CopyKind::d2h}};
 
 std::int64_t round_up(std::int64_t value, std::int64_t to) { return (value + to - 1) / to * to; }
 
@@ -84,13 +126,6 @@ CallKind call_kind(std::string_view name) {
 }
 
 void read_copy_name(std::string_view name, GpuTrace::Op& op) {
-  constexpr std::array kDirections{std::pair{std::string_view(" HtoD"), CopyKind::h2d},
-                                   std::pair{std::string_view(" DtoH"), CopyKind::d2h},
-                                   std::pair{std::string_view(" DtoD"), CopyKind::d2d},
-                                   std::pair{std::string_view(" HtoH"), CopyKind::h2h},
-                                   std::pair{std::string_view(" PtoP"), CopyKind::p2p},
-                                   std::pair{std::string_view(" HtoA"), CopyKind::h2d},
-                                   std::pair{std::string_view(" AtoH"), CopyKind::d2h}};
   for (const auto& [word, kind] : kDirections) {
     if (name.find(word) != name.npos) op.copy = kind;
   }
@@ -105,6 +140,23 @@ void read_copy_name(std::string_view name, GpuTrace::Op& op) {
     op.from = memory_kind(inside.substr(0, arrow));
     op.to = memory_kind(inside.substr(arrow + kArrow.size()));
   }
+}
+
+std::string_view call_name(CallKind kind, bool async) {
+  if (kind == CallKind::copy && async) return "cudaMemcpyAsync";
+  if (kind == CallKind::memset && async) return "cudaMemsetAsync";
+  const auto* found =
+      std::find_if(kNames.begin(), kNames.end(), [&](const auto& known) { return known.first == kind; });
+  return found == kNames.end() ? "other" : found->second;
+}
+
+std::string copy_name(const GpuTrace::Op& op) {
+  if (op.kind == GpuOpKind::memset) return "Memset (" + std::string(memory_name(op.to)) + ")";
+  std::string name = "Memcpy";
+  const auto* found = std::find_if(kDirections.begin(), kDirections.end(),
+                                   [&](const auto& known) { return known.second == op.copy; });
+  if (found != kDirections.end()) name += found->first;
+  return name.append(" (").append(memory_name(op.from)).append(" -> ").append(memory_name(op.to)).append(")");
 }
 
 std::string overhead_name(std::string_view name) {

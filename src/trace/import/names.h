@@ -12,6 +12,9 @@ namespace fulcrum::trace {
 CallKind call_kind(std::string_view name);
 /// "Memcpy HtoD (Pageable -> Device)": direction and both kinds of memory.
 void read_copy_name(std::string_view name, GpuTrace::Op& op);
+/// The same the other way round, in the runtime's and in Kineto's words.
+std::string_view call_name(CallKind kind, bool async);
+std::string copy_name(const GpuTrace::Op& op);
 /// "Lazy Function Loading" becomes "lazy load"; what is not known stays as it is, in lower case.
 std::string overhead_name(std::string_view name);
 /// Blocks an SM holds, by compute capability; 0: not known.

@@ -19,7 +19,7 @@ inline double share_alike(const std::vector<std::uint64_t>& launches, std::size_
   return double(alike) / double(launches.size() - apart);
 }
 
-/// The same of some of them, or 0 where those are too few already.
+/// Whether that share can be large: false as soon as too many of some that lie evenly spread are unlike.
 inline bool may_be_alike(const std::vector<std::uint64_t>& launches, std::size_t apart) {
   constexpr std::size_t kLookedAt = 64;
   constexpr int kMostUnlike = 10;

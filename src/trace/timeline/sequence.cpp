@@ -3,6 +3,7 @@
 //
 // The loop of a program from what it launches. The sequence of launches is cut at every occurrence of a marker (a
 // launch, or two or three in a row); a marker whose pieces are nearly all of one length is where an iteration begins.
+// Of a loop inside a loop that launches nothing else, what the host sets up around the inner one tells.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -196,6 +197,54 @@ const Candidate* best_of(const std::vector<Candidate>& candidates) {
   return nullptr;
 }
 
+bool sets_up(CallKind kind) {
+  switch (kind) {
+    case CallKind::alloc:
+    case CallKind::free:
+    case CallKind::host_alloc:
+    case CallKind::host_free:
+    case CallKind::host_register:
+    case CallKind::module_load:
+    case CallKind::graph_instantiate:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Whether the thread set something up on its way from one launch to another.
+bool sets_up_between(const Joined& joined, std::uint32_t from_op, std::uint32_t to_op) {
+  const auto from = joined.call_of[from_op], to = joined.call_of[to_op];
+  if (from < 0 || to < 0) return false;
+  const auto thread = joined.trace.calls[std::size_t(from)].thread;
+  if (joined.trace.calls[std::size_t(to)].thread != thread) return false;
+  const auto& own = joined.thread_calls[thread];
+  const auto begins = [&](std::int64_t call) { return joined.trace.calls[std::size_t(call)].begin_ns; };
+  auto at = std::upper_bound(own.begin(), own.end(), begins(from),
+                             [&](std::int64_t ns, std::uint32_t call) { return ns < begins(call); });
+  for (; at != own.end() && begins(*at) < begins(to); ++at) {
+    if (sets_up(joined.call(*at).kind)) return true;
+  }
+  return false;
+}
+
+/// A step that launches the same few kernels again and again is a loop around that of its launches: it begins where the
+/// host sets something up every so many rounds. Empty: there is none.
+Candidate loop_around(const Joined& joined, const std::vector<Launch>& launches, const Candidate& inner) {
+  constexpr std::uint32_t kFew = 8;  // launches; more are a step of their own
+  constexpr std::size_t kLeast = 5;
+  Candidate outer;
+  if (inner.length > kFew) return outer;
+  for (std::size_t k = 1; k < inner.at.size(); ++k) {
+    const Launch &before = launches[inner.at[k - 1]], &here = launches[inner.at[k]];
+    if (before.window == here.window && sets_up_between(joined, before.op, here.op))
+      outer.at.push_back(inner.at[k]);
+  }
+  judge(launches, outer);
+  const bool is_loop = outer.at.size() >= kLeast && outer.regular >= 0.9 && outer.length >= 2 * inner.length;
+  return is_loop ? outer : Candidate{};
+}
+
 }  // namespace
 
 std::uint32_t main_process(const Joined& joined) {
@@ -223,6 +272,8 @@ bool find_repeats(const Joined& joined, Timeline::Iterations& result) {
   }
   const Candidate* best = best_of(candidates);
   if (!best) return false;
+  const Candidate outer = loop_around(joined, launches, *best);
+  if (!outer.at.empty()) best = &outer;
   std::uint32_t kernels = 0;
   for (std::size_t k = 1; k < best->at.size() && !kernels; ++k) {
     if (best->at[k] - best->at[k - 1] != best->length) continue;

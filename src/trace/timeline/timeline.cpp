@@ -50,8 +50,21 @@ void check_simulation(const Joined& joined, Timeline& result) {
   }
 }
 
+/// The loop loads code or makes graphs again and again: half of its iterations still do, when half of them are over.
+bool loads_in_loop(const Timeline& result) {
+  constexpr std::int64_t kLeast = 3;
+  const auto count = result.iterations.count();
+  if (count < 2 * kLeast) return false;
+  const auto half_ns = result.iterations.begins_ns[std::size_t(count / 2)];
+  const auto loads = std::count_if(result.gaps.begin(), result.gaps.end(), [&](const Timeline::Gap& gap) {
+    return gap.steady && gap.cause == GapCause::module_load && gap.begin_ns >= half_ns;
+  });
+  return loads >= kLeast && 4 * loads >= count;
+}
+
 /// Code that is loaded or compiled in the middle of a run is loaded once: its gaps do not count.
 void leave_out_loading(Timeline& result) {
+  if (loads_in_loop(result)) return;
   for (auto& gap : result.gaps) {
     const bool counted = gap.steady && gap.device == result.gaps.front().device;
     if (gap.cause != GapCause::module_load || gap.end_ns - gap.begin_ns < kLoadingNs) continue;
@@ -75,8 +88,10 @@ void leave_out_tracing(std::int64_t ns, Timeline& result) {
 
 void add_notes(const Joined& joined, Timeline& result) {
   if (joined.partial) {
-    result.notes.push_back(
-        fmt::format("{} windows were traced; what lies between them is left out", joined.windows.size()));
+    result.notes.push_back(joined.windows.size() == 1
+                               ? "one window was traced; what lies before and behind it is left out"
+                               : fmt::format("{} windows were traced; what lies between them is left out",
+                                             joined.windows.size()));
   }
   if (joined.cut) {
     result.notes.push_back(fmt::format("{} operations ran while tracing stopped: left out", joined.cut));

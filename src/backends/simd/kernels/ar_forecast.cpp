@@ -2,18 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ar_forecast two ways that give the bits of the plain chain. Several series: a lane a series, transposed on the way
-// in and out. One series: a lane a step; all lanes take the value of one time after the other, oldest first, each with
-// its own lag's coefficient, and a step that is complete is handed to the steps behind it.
+// in and out. One series: a lane a step, or the plain chain itself if its order is short. Both look every few steps
+// whether a series has become small, and go on with such a one in other units.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/kernels/ar_forecast.cpp"
 #include <fulcrum/ops/ar_forecast.h>
 #include <hwy/foreach_target.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <span>
+#include <type_traits>
 
-#include "backends/simd/fused-inl.h"
+#include "backends/simd/forecast-inl.h"
 #include "backends/simd/isa.h"
 #include "backends/simd/workspace.h"
 #include "backends/table.h"
@@ -25,7 +27,7 @@ namespace {
 /// Series by lanes: vectors whose chains overlap.
 constexpr std::size_t kGroupVectors = 4;
 constexpr std::size_t kGroup = kGroupVectors * kLanes;
-static_assert(ops::kArSeries % kGroup == 0);
+static_assert(ops::kArSeries % kGroup == 0 && kGroup <= 64);
 
 /// to[j * to_stride + i] = from[i * from_stride + j] for i < rows, j < columns.
 HWY_INLINE void transpose(const float* from, std::size_t from_stride, std::size_t rows, std::size_t columns,
@@ -72,10 +74,19 @@ struct Own {
   }
 };
 
-/// y[order + t, lane] from the rows above, kVectors vectors wide.
-template <std::size_t kVectors, class Coefficient>
-HWY_NOINLINE void forecast_lanes(Coefficient coefficient, std::size_t order, std::size_t steps, float* y) {
+/// y[order + t, lane] from the rows above, kVectors vectors wide; lanes whose bit of `small` is set are scaled.
+template <std::size_t kVectors, bool kAnySmall, class Coefficient>
+HWY_NOINLINE void forecast_lanes(Coefficient coefficient, std::size_t order, std::size_t steps,
+                                 std::uint64_t small, float* y) {
   const Float d;
+  hn::Mask<Float> scaled[kVectors];
+  if constexpr (kAnySmall) {
+    HWY_ALIGN float lanes[kLanes];
+    for (auto& mask : scaled) {
+      for (float& lane : lanes) lane = static_cast<float>(small & 1), small >>= 1;
+      mask = hn::Gt(hn::Load(d, lanes), hn::Zero(d));
+    }
+  }
   for (std::size_t t = 0; t < steps; ++t) {
     Floats sum[kVectors];
     HWY_UNROLL(4)
@@ -84,7 +95,12 @@ HWY_NOINLINE void forecast_lanes(Coefficient coefficient, std::size_t order, std
     for (std::size_t lag = order; lag-- > 0; row += kGroup) {
       HWY_UNROLL(4)
       for (std::size_t v = 0; v < kVectors; ++v) {
-        sum[v] = fused(coefficient(lag, v), hn::LoadU(d, row + v * kLanes), sum[v]);
+        const auto c = coefficient(lag, v), value = hn::LoadU(d, row + v * kLanes);
+        if constexpr (kAnySmall) {
+          sum[v] = add_scaled(c, value, sum[v], scaled[v]);
+        } else {
+          sum[v] = fused(c, value, sum[v]);
+        }
       }
     }
     HWY_UNROLL(4)
@@ -94,18 +110,18 @@ HWY_NOINLINE void forecast_lanes(Coefficient coefficient, std::size_t order, std
   }
 }
 
-template <class Coefficient>
+template <bool kAnySmall, class Coefficient>
 void forecast_vectors(std::size_t vectors, Coefficient coefficient, std::size_t order, std::size_t steps,
-                      float* y) {
+                      std::uint64_t small, float* y) {
   switch (vectors) {
     case 1:
-      return forecast_lanes<1>(coefficient, order, steps, y);
+      return forecast_lanes<1, kAnySmall>(coefficient, order, steps, small, y);
     case 2:
-      return forecast_lanes<2>(coefficient, order, steps, y);
+      return forecast_lanes<2, kAnySmall>(coefficient, order, steps, small, y);
     case 3:
-      return forecast_lanes<3>(coefficient, order, steps, y);
+      return forecast_lanes<3, kAnySmall>(coefficient, order, steps, small, y);
     default:
-      return forecast_lanes<4>(coefficient, order, steps, y);
+      return forecast_lanes<4, kAnySmall>(coefficient, order, steps, small, y);
   }
 }
 
@@ -126,7 +142,30 @@ struct Problem {
 
   const float* recent(std::size_t series) const { return history + (series + 1) * length - order; }
   const float* model(std::size_t series) const { return coefficients + (shared ? 0 : series * order); }
+  /// The value of lag l + 1 at step t, once the steps before are in `out`.
+  float last(std::size_t series, std::size_t t, std::size_t lag) const {
+    return lag < t ? out[series * steps + t - 1 - lag] : recent(series)[order + t - 1 - lag];
+  }
 };
+
+/// Looks at the lanes of series from `first` on, whose rows end at `end`: `small` becomes those that are scaled. When
+/// to look again.
+std::size_t look_at_lanes(const Problem& p, std::size_t first, std::size_t count, float* end,
+                          std::uint64_t& small) {
+  std::size_t again = Small::look(1);
+  for (std::size_t lane = 0; lane < count; ++lane) {
+    const auto last = [&](std::size_t lag) -> float& { return *(end + lane - (lag + 1) * kGroup); };
+    const bool was = small >> lane & 1;
+    const bool turns = was ? Small::ends(p.order, last) : Small::begins(p.model(first + lane), p.order, last);
+    if (turns) {
+      for (std::size_t lag = 0; lag < p.order; ++lag)
+        last(lag) = was ? unscaled(last(lag)) : scaled(last(lag));
+      small ^= std::uint64_t{1} << lane;
+    }
+    again = std::min(again, was != turns ? Small::kLook : Small::look(last(0)));
+  }
+  return again;
+}
 
 /// Up to kGroup series from `first` on. `memory` holds order + steps rows, and as many for coefficients as there are
 /// lags.
@@ -139,90 +178,79 @@ void forecast_group(const Problem& p, std::size_t first, std::size_t count, floa
     if (!p.shared) std::fill(c, c + p.order * kGroup, 0.0F);
   }
   transpose(p.recent(first), p.length, count, p.order, y, kGroup);
-  if (p.shared) {
-    forecast_vectors(vectors, Shared{p.coefficients}, p.order, p.steps, y);
-  } else {
-    transpose(p.model(first), p.order, count, p.order, c, kGroup);
-    forecast_vectors(vectors, Own{c}, p.order, p.steps, y);
-  }
-  transpose(y + p.order * kGroup, kGroup, p.steps, count, p.out + first * p.steps, p.steps);
-}
-
-/// Vectors of steps of one series that are open at once: with four, the fmas of a time overlap.
-constexpr std::size_t kOpenVectors = 4;
-// From here on lanes over steps beat the plain chain, whose fmas of different steps overlap by themselves; and no
-// step of a block has a lag beyond the order within the block itself.
-constexpr std::size_t kLongOrder = std::max<std::size_t>(24, kLanes);
-constexpr std::size_t kVeryLongOrder = std::max<std::size_t>(64, kOpenVectors* kLanes);
-
-/// Lanes [0, n): n may be anything.
-HWY_INLINE hn::Mask<Float> first_lanes(std::ptrdiff_t n) {
-  return hn::FirstN(Float(), static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(n, 0, kLanes)));
-}
-
-HWY_INLINE Floats broadcast(Floats v, std::size_t lane) {
-#if HWY_TARGET == HWY_SCALAR
-  (void)lane;
-  return v;
-#else
-  const hn::RebindToSigned<Float> di;
-  return hn::TableLookupLanes(v, hn::IndicesFromVec(Float(), hn::Set(di, static_cast<std::int32_t>(lane))));
-#endif
-}
-
-/// The next kVectors * kLanes steps of one series; y[-1], y[-2], ... are the values so far. Lane j of vector v is step
-/// v * kLanes + j: a time s reaches it with lag v * kLanes + j - 1 - s. Behind the coefficients there are zeros.
-template <std::size_t kVectors>
-HWY_NOINLINE void forecast_block(const float* c, std::size_t order, float* y) {
-  const Float d;
-  const auto p = static_cast<std::ptrdiff_t>(order);
-  constexpr auto kBlock = static_cast<std::ptrdiff_t>(kVectors * kLanes);
-  Floats sum[kVectors];
-  HWY_UNROLL(4)
-  for (auto& vector : sum) vector = hn::Zero(d);
-  std::ptrdiff_t s = -p;
-  for (; s < kBlock - 1 - p; ++s) {  // the oldest times are beyond the last lag of some lanes
-    const auto value = hn::Set(d, y[s]);
-    HWY_UNROLL(4)
-    for (std::size_t v = 0; v < kVectors; ++v) {
-      const std::ptrdiff_t lag = static_cast<std::ptrdiff_t>(v * kLanes) - 1 - s;
-      const auto added = fused(hn::LoadU(d, c + lag), value, sum[v]);
-      sum[v] = hn::IfThenElse(first_lanes(p - lag), added, sum[v]);
+  if (!p.shared) transpose(p.model(first), p.order, count, p.order, c, kGroup);
+  const auto go_on = [&](auto any_small, std::size_t steps, std::uint64_t small, float* rows) {
+    if (p.shared)
+      return forecast_vectors<any_small>(vectors, Shared{p.coefficients}, p.order, steps, small, rows);
+    forecast_vectors<any_small>(vectors, Own{c}, p.order, steps, small, rows);
+  };
+  std::uint64_t small = 0;  // the lanes that are scaled
+  std::size_t look = Small::look(1);
+  for (std::size_t t = 0; t < p.steps;) {
+    const std::size_t steps = std::min(look, p.steps - t);
+    float *rows = y + t * kGroup, *out = p.out + first * p.steps + t;
+    if (kSubnormalsAreSlow && small != 0) {
+      go_on(std::true_type(), steps, small, rows);
+    } else {
+      go_on(std::false_type(), steps, small, rows);
     }
-  }
-  for (; s < 0; ++s) {
-    const auto value = hn::Set(d, y[s]);
-    HWY_UNROLL(4)
-    for (std::size_t v = 0; v < kVectors; ++v) {
-      sum[v] = fused(hn::LoadU(d, c - s - 1 + v * kLanes), value, sum[v]);
+    transpose(rows + p.order * kGroup, kGroup, steps, count, out, p.steps);
+    for (std::uint64_t left = small; left != 0; left &= left - 1) {
+      float* line = out + static_cast<std::size_t>(std::countr_zero(left)) * p.steps;
+      std::transform(line, line + steps, line, unscaled);
     }
-  }
-  HWY_UNROLL(4)
-  for (std::size_t w = 0; w < kVectors; ++w) {
-    // A lane is complete when all before it are, and then goes to all behind it. In front of the coefficients there is
-    // room to read, and lanes that got something from there are put back.
-    for (std::size_t lane = 0; lane < kLanes; ++lane, ++s) {
-      const auto value = broadcast(sum[w], lane);
-      const auto added = fused(hn::LoadU(d, c - 1 - lane), value, sum[w]);
-      sum[w] = hn::IfThenElse(hn::FirstN(d, lane + 1), sum[w], added);
-      HWY_UNROLL(4)
-      for (std::size_t v = w + 1; v < kVectors; ++v) {
-        sum[v] = fused(hn::LoadU(d, c + (v - w) * kLanes - 1 - lane), value, sum[v]);
-      }
-    }
-    hn::StoreU(sum[w], d, y + w * kLanes);
+    t += steps;
+    if (t < p.steps) look = look_at_lanes(p, first, count, y + (p.order + t) * kGroup, small);
   }
 }
 
-/// A chain a step, in memory of the caller: lags reach into the history until the forecasts have replaced it.
-void forecast_plain(const float* history_end, const float* c, std::size_t order, std::size_t steps,
-                    float* y) {
-  for (std::size_t t = 0; t < steps; ++t) {
+/// A chain a step, for steps [t, end): lags reach into the history until the forecasts have replaced it.
+HWY_INLINE void forecast_plain(const float* history_end, const float* c, std::size_t order, std::size_t t,
+                               std::size_t end, float* y) {
+  for (; t < end; ++t) {
     float sum = 0;
     std::size_t lag = order;
     for (; lag > t; --lag) sum = std::fma(c[lag - 1], *(history_end + t - lag), sum);
     for (; lag > 0; --lag) sum = std::fma(c[lag - 1], y[t - lag], sum);
     y[t] = sum;
+  }
+}
+
+void forecast_plain(const Problem& p, std::size_t series, std::size_t t, std::size_t end) {
+  forecast_plain(p.recent(series) + p.order, p.model(series), p.order, t, end, p.out + series * p.steps);
+}
+
+/// Steps from t on of a series that begins to be small there, for as long as it is; where that ends.
+std::size_t forecast_small(const Problem& p, std::size_t series, std::size_t t) {
+  float y[kLongOrder + Small::kLook];  // scaled
+  const float* c = p.model(series);
+  float* out = p.out + series * p.steps;
+  for (std::size_t i = 0; i < p.order; ++i) y[i] = scaled(p.last(series, t, p.order - 1 - i));
+  while (t < p.steps) {
+    const std::size_t steps = std::min(Small::kLook, p.steps - t);
+    for (std::size_t i = 0; i < steps; ++i) {
+      float sum = 0;
+      for (std::size_t lag = p.order; lag > 0; --lag) {
+        sum = add_scaled(c[lag - 1], y[p.order + i - lag], sum);
+      }
+      y[p.order + i] = sum;
+      out[t + i] = unscaled(sum);
+    }
+    t += steps;
+    std::copy(y + steps, y + steps + p.order, y);
+    if (Small::ends(p.order, [&](std::size_t lag) { return y[p.order - 1 - lag]; })) break;
+  }
+  return t;
+}
+
+HWY_NOINLINE void forecast_short(const Problem& p, std::size_t series) {
+  for (std::size_t t = 0, look = Small::look(1); t < p.steps; look = Small::look(p.last(series, t, 0))) {
+    const std::size_t end = std::min(p.steps, t + look);
+    forecast_plain(p, series, t, end);
+    t = end;
+    if (t == p.steps) return;
+    const auto last = [&](std::size_t lag) { return p.last(series, t, lag); };
+    if (Small::begins(p.model(series), p.order, last)) t = forecast_small(p, series, t);
   }
 }
 
@@ -236,21 +264,48 @@ void forecast_long(const Problem& p, std::size_t series, float* memory) {
   std::fill(c + p.order, c + p.order + kGroup, 0.0F);
   float* y = c + p.order + kGroup + p.order;
   std::copy(p.recent(series), p.recent(series) + p.order, y - p.order);
-  std::size_t t = 0;
-  if (p.order >= kVeryLongOrder) {
-    for (; t + kOpenVectors * kLanes <= p.steps; t += kOpenVectors * kLanes) {
-      forecast_block<kOpenVectors>(c, p.order, y + t);
+  bool small = false;
+  std::size_t t = 0, written = 0, look = Small::look(1);
+  const auto last = [&](std::size_t lag) -> float& { return *(y + t - 1 - lag); };
+  while (t < p.steps) {
+    if (kSubnormalsAreSlow && small) {
+      static_assert(kLanes <= Small::kLook);
+      forecast_block<ScaledChain, 1>(c, p.order, y + t);
+      t += kLanes;
+    } else if (p.order >= kVeryLongOrder && t + kOpenVectors * kLanes <= p.steps) {
+      forecast_block<Chain, kOpenVectors>(c, p.order, y + t);
+      t += kOpenVectors * kLanes;
+    } else {
+      forecast_block<Chain, 1>(c, p.order, y + t);
+      t += kLanes;
     }
+    if (t < look && t < p.steps) continue;
+    float* out = p.out + series * p.steps;
+    const std::size_t end = std::min(t, p.steps);
+    if (small) {
+      std::transform(y + written, y + end, out + written, unscaled);
+    } else {
+      std::copy(y + written, y + end, out + written);
+    }
+    written = end;
+    if (small ? Small::ends(p.order, last) : Small::begins(c, p.order, last)) {
+      for (std::size_t lag = 0; lag < p.order; ++lag)
+        last(lag) = small ? unscaled(last(lag)) : scaled(last(lag));
+      small = !small;
+    }
+    look = t + (small ? kLanes : Small::look(last(0)));
   }
-  for (; t < p.steps; t += kLanes) forecast_block<1>(c, p.order, y + t);
-  std::copy(y, y + p.steps, p.out + series * p.steps);
 }
 
 /// The way of one series alone, which needs no memory unless its order is long.
 void forecast_one(const Problem& p, std::size_t series) {
-  float* memory = p.order >= kLongOrder && kLanes > 1 ? workspace(long_floats(p)) : nullptr;
+  if (p.order < kLongOrder) {
+    if (p.steps <= Small::look(1)) return forecast_plain(p, series, 0, p.steps);
+    return forecast_short(p, series);
+  }
+  float* memory = kLanes > 1 ? workspace(long_floats(p)) : nullptr;
   if (memory) return forecast_long(p, series, memory);
-  forecast_plain(p.recent(series) + p.order, p.model(series), p.order, p.steps, p.out + series * p.steps);
+  forecast_plain(p, series, 0, p.steps);
 }
 
 void forecast(const fulcrum_args& a, std::int64_t begin, std::int64_t end) {

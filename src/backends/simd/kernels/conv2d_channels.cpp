@@ -224,7 +224,7 @@ fulcrum_status make_plan(const fulcrum_kernel*, const fulcrum_args* a, void** ma
   for (std::int64_t c = 0; c < s.in; ++c) {
     for (std::int64_t r = 0; r < s.kh; ++r) {
       for (std::int64_t t = 0; t < s.kw; ++t) {
-        const std::int64_t plane = r % s.stride_y * s.stride_x + t % s.stride_x;
+        const std::int64_t plane = r % s.stride_y * layout.phases_x + t % s.stride_x;
         plan->offsets.push_back(static_cast<std::uint32_t>(c * layout.channel + plane * layout.plane +
                                                            r / s.stride_y * layout.width + t / s.stride_x));
       }
@@ -260,11 +260,12 @@ void pad_channels(const fulcrum_args& a, std::int64_t begin, std::int64_t end, f
   for (std::int64_t channel = begin; channel < end; ++channel) {
     const float* x = a.in<float>(0) + channel * s.h * s.w;
     float* to = images + channel / s.in * layout.image + channel % s.in * layout.channel;
-    for (std::int64_t plane = 0; plane < s.stride_y * s.stride_x; ++plane) {
+    for (std::int64_t plane = 0; plane < layout.phases_y * layout.phases_x; ++plane) {
       for (std::int64_t row = 0; row < layout.height; ++row, to += layout.width) {
-        const std::int64_t y = row * s.stride_y + plane / s.stride_x - s.pad_y;
+        const std::int64_t y = row * s.stride_y + plane / layout.phases_x - s.pad_y;
         const std::int64_t size = y >= 0 && y < s.h ? s.w : 0;  // rows outside of the image are all zeros
-        pad_row(x + y * s.w * (size > 0), plane % s.stride_x - s.pad_x, s.stride_x, size, to, layout.width);
+        pad_row(x + y * s.w * (size > 0), plane % layout.phases_x - s.pad_x, s.stride_x, size, to,
+                layout.width);
       }
     }
     if (channel % s.in == s.in - 1) std::fill(to, to + ops::ConvLayout::kSlack, 0.0F);

@@ -39,8 +39,8 @@ struct ConvSource {
     std::int64_t first;
     BinRow rows;
 
-    HWY_INLINE void operator()(Floats v, std::int64_t row, std::int64_t column, std::size_t n,
-                               std::int64_t done) const {
+    FULCRUM_INLINE_PIECE void operator()(Floats v, std::int64_t row, std::int64_t column, std::size_t n,
+                                         std::int64_t done) const {
       const std::int64_t at = (row - first) * source.pipeline.conv.wo;
       const std::int64_t clamped = source.binner.clamped;
       const bool has_nan = source.binner(v, n, rows.bins + at + column, done);
@@ -139,7 +139,8 @@ struct ExtremesStore {
   Floats& min;
   Floats& max;
 
-  HWY_INLINE void operator()(Floats v, std::int64_t, std::int64_t, std::size_t n, std::int64_t) const {
+  FULCRUM_INLINE_PIECE void operator()(Floats v, std::int64_t, std::int64_t, std::size_t n,
+                                       std::int64_t) const {
     const Float d;
     const auto infinity = hn::Set(d, std::numeric_limits<float>::infinity());
     const auto finite = hn::Le(hn::Abs(v), hn::Set(d, std::numeric_limits<float>::max()));
