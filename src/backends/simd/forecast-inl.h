@@ -5,7 +5,7 @@
 // time after the other, oldest first, each with its own lag's coefficient, and a step that is complete is handed to
 // the steps behind it.
 //
-// A forecast that decays passes through the subnormal numbers, and an fma that gives one takes a hundred times as long
+// A forecast that decays passes through the subnormal numbers, and an fma that gives one takes many times as long
 // as any other. So a series that has become small goes on in units of 2^-149, of which all floats are whole multiples:
 // an fma there, rounded to a whole number, has the bits of the fma on the small numbers, zeros with their signs, because
 // a float that is not just between two whole numbers lies on the same side as the sum it was rounded from; those just
