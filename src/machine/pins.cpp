@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
-//
-// The pool gives part i of a job to its thread i, always the same: as many pieces as threads reach each of them.
 #include "machine/pins.h"
 
+#include <fulcrum/backends/workers.h>
 #include <sched.h>
 
 #include <span>
@@ -38,11 +37,11 @@ void bind_to_all(void* context, std::int64_t, std::int64_t) {
 
 Pins::Pins(int threads) : cpus_(affinity()), threads_(threads) {
   if (static_cast<int>(cpus_.size()) < threads_) threads_ = 0;
-  if (threads_ > 1) backends::parallel(threads_, threads_, bind_to_one, &cpus_);
+  if (threads_ > 1) backends::on_each_thread(threads_, bind_to_one, &cpus_);
 }
 
 Pins::~Pins() {
-  if (threads_ > 1) backends::parallel(threads_, threads_, bind_to_all, &cpus_);
+  if (threads_ > 1) backends::on_each_thread(threads_, bind_to_all, &cpus_);
 }
 
 }  // namespace fulcrum::machine

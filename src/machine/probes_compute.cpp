@@ -70,7 +70,7 @@ Status add_fork_join_probe(const ProbeTarget& target, ProbeSet& set) {
       .run =
           [threads](std::int64_t times) {
             const auto nothing = [](void*, std::int64_t, std::int64_t) {};
-            for (std::int64_t i = 0; i < times; ++i) backends::parallel(threads, threads, nothing, nullptr);
+            for (std::int64_t i = 0; i < times; ++i) backends::on_each_thread(threads, nothing, nullptr);
           },
       .work = 1,
       .is_rate = false,

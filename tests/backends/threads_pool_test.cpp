@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <numeric>
 #include <set>
 
@@ -20,6 +21,8 @@ namespace {
 
 constexpr double kNoSpin = 0;
 constexpr double kLongSpin = 1e-3;
+constexpr double kNoPatience = 0;
+constexpr double kLongPatience = 60;  // no caller takes over what a worker is slow to begin
 
 /// Counts how often each piece was done, and in which ranges.
 struct Record {
@@ -43,7 +46,7 @@ struct Record {
 };
 
 TEST(ThreadPool, DoesEveryPieceExactlyOnce) {
-  Pool pool(4, kLongSpin, current_cpu_mask());
+  Pool pool(4, kLongSpin, current_cpu_mask(), kLongPatience);
   for (const std::int64_t pieces : {1, 2, 3, 4, 5, 7, 64, 1000, 100'003}) {
     for (const int threads : {1, 2, 3, 4, 9}) {
       Record record(pieces);
@@ -62,7 +65,7 @@ TEST(ThreadPool, HasNothingToDoForNoPieces) {
 }
 
 TEST(ThreadPool, CutsTheSameRangesEveryTimeAndWithinOnePieceOfEachOther) {
-  Pool pool(3, kLongSpin, current_cpu_mask());
+  Pool pool(3, kLongSpin, current_cpu_mask(), kLongPatience);
   for (int repeat = 0; repeat < 50; ++repeat) {
     Record record(100);
     pool.parallel(100, 3, Record::work, &record);
@@ -71,7 +74,7 @@ TEST(ThreadPool, CutsTheSameRangesEveryTimeAndWithinOnePieceOfEachOther) {
 }
 
 TEST(ThreadPool, UsesOtherThreadsAndTheCallerAndStartsNoMoreThanAsked) {
-  Pool pool(4, kLongSpin, current_cpu_mask());
+  Pool pool(4, kLongSpin, current_cpu_mask(), kLongPatience);
   Record record(3);
   pool.parallel(3, 3, Record::work, &record);
   EXPECT_EQ(record.threads.size(), 3U);
@@ -102,6 +105,59 @@ TEST(ThreadPool, WakesWorkersThatParked) {
     ASSERT_TRUE(record.all_once());
     if (job % 50 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
+}
+
+TEST(ThreadPool, DoesEveryPieceOnceWhereCallersTakeWhatWorkersAreSlowToBegin) {
+  Pool pool(4, kLongSpin, current_cpu_mask(), kNoPatience);
+  for (int job = 0; job < 5'000; ++job) {
+    Record record(64);
+    pool.parallel(64, 2 + job % 3, Record::work, &record);
+    ASSERT_TRUE(record.all_once()) << job;
+  }
+}
+
+/// Holds up the thread it is sent to, wherever that is, as another program on its core would.
+std::atomic<bool> is_held = false, goes_on = false;
+void hold_up(int) {
+  is_held = true;
+  while (!goes_on) sched_yield();
+}
+
+TEST(ThreadPool, GoesOnWithoutAWorkerThatIsHeldUpAndWithItWhenItIsBack) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the thread sanitizer puts signals off";
+#endif
+  struct Job {
+    pthread_t caller = pthread_self();
+    std::atomic<pthread_t> worker{};
+    std::atomic<int> pieces = 0, by_workers = 0;
+    static void work(void* context, std::int64_t begin, std::int64_t end) {
+      auto& job = *static_cast<Job*>(context);
+      job.pieces += static_cast<int>(end - begin);
+      if (pthread_equal(pthread_self(), job.caller)) return;
+      job.by_workers += static_cast<int>(end - begin);
+      job.worker = pthread_self();
+    }
+  };
+  const auto old = std::signal(SIGUSR1, hold_up);
+  is_held = goes_on = false;
+  Pool pool(3, kLongSpin, current_cpu_mask(), 1e-3);
+  Job before;
+  pool.on_each_thread(3, Job::work, &before);
+  ASSERT_EQ(before.by_workers, 2);
+  pthread_kill(before.worker, SIGUSR1);
+  while (!is_held) sched_yield();
+  for (int i = 0; i < 3; ++i) {
+    Job job;
+    pool.parallel(6, 3, Job::work, &job);
+    EXPECT_EQ(job.pieces, 6) << "those of the worker that does not come are the caller's";
+    EXPECT_LE(job.by_workers, 3) << "the other worker has a half from the second job on";
+  }
+  goes_on = true;
+  Job after;
+  pool.on_each_thread(3, Job::work, &after);
+  EXPECT_EQ(after.by_workers, 2);
+  std::signal(SIGUSR1, old);
 }
 
 struct Nested {
@@ -182,13 +238,21 @@ TEST(ThreadPool, IsStoppedOnceAndNeverInsideAJob) {
   EXPECT_TRUE(pool.stop()) << "nothing is left to do";
 }
 
+/// The threads that on_each_thread() reaches.
+std::size_t threads_reached(int threads) {
+  Record record(threads);
+  on_each_thread(threads, Record::work, &record);
+  EXPECT_TRUE(record.all_once());
+  return record.threads.size();
+}
+
 TEST(ThreadPool, OfTheProcessGoesOnWithOtherWorkers) {
   if (usable_threads() < 2) GTEST_SKIP() << "only one CPU is allowed";
   for (int i = 0; i < 5; ++i) {
     Record record(8);
     backends::parallel(8, 2, Record::work, &record);
     EXPECT_TRUE(record.all_once());
-    EXPECT_EQ(record.threads.size(), 2u) << "renewed " << i << " times";
+    EXPECT_EQ(threads_reached(2), 2u) << "renewed " << i << " times";
     renew_workers();
   }
 }
@@ -197,9 +261,19 @@ TEST(ThreadPool, OfTheProcessIsNotRenewedInsideAJob) {
   if (usable_threads() < 2) GTEST_SKIP() << "only one CPU is allowed";
   const auto renew = [](void*, std::int64_t, std::int64_t) { renew_workers(); };
   backends::parallel(2, 2, renew, nullptr);
-  Record record(8);
-  backends::parallel(8, 2, Record::work, &record);
-  EXPECT_EQ(record.threads.size(), 2u);
+  EXPECT_EQ(threads_reached(2), 2u);
+}
+
+TEST(ThreadPool, ReachesEachThreadHoweverMuchOthersAreBehind) {
+  Pool pool(4, kNoSpin, current_cpu_mask(), kNoPatience);
+  for (int i = 0; i < 200; ++i) {
+    Record any(64), each(4);
+    pool.parallel(64, 4, Record::work, &any);
+    pool.on_each_thread(4, Record::work, &each);
+    EXPECT_TRUE(any.all_once());
+    EXPECT_TRUE(each.all_once());
+    ASSERT_EQ(each.threads.size(), 4u);
+  }
 }
 
 TEST(ThreadPool, WorkersKeepToTheMaskAndNotToTheirMakersCore) {
@@ -214,8 +288,8 @@ TEST(ThreadPool, WorkersKeepToTheMaskAndNotToTheirMakersCore) {
     }
     ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
     Pool pool(2, kNoSpin, all);
-    pool.parallel(
-        2, 2,
+    pool.on_each_thread(
+        2,
         [](void* context, std::int64_t begin, std::int64_t) {
           static_cast<int*>(context)[begin] = current_cpu_mask().count;
         },
@@ -248,7 +322,7 @@ TEST(ThreadPool, AWorkerThatCameBesideItsCallerLeavesWithTheNextJob) {
   std::thread caller([&] {
     round.callers_cpu = sched_getcpu();
     bind_to(round.callers_cpu, all);
-    Pool pool(2, kLongSpin, all);
+    Pool pool(2, kLongSpin, all, kLongPatience);
     for (int i = 0; i < 40; ++i) {
       round.comes = i % 2 == 0;
       pool.parallel(

@@ -4,7 +4,8 @@
 // See pool.h. Each worker has two counters in cache lines of their own: `asked` is raised by the caller to hand out
 // a job, `answered` follows it when the worker is done. What a worker needs to begin lies in the line of `asked`, so that
 // one line travels between the cores and not three, one after the other. A waiter that is about to park and the notifier
-// that looks for waiters must not miss each other: see hand_out().
+// that looks for waiters must not miss each other: see hand_out(). Of a worker and a caller who both mean to do a share
+// one does it: see begin() and take_over().
 #include "backends/threads/pool.h"
 
 #include <hwy/cache_control.h>
@@ -30,6 +31,7 @@ constexpr double kPoliteSeconds = 5e-6;
 // Workers do not wait like that for the others of their job: one that has been woken on the core of another would not
 // come to run until that one parks. Measured with 16 threads on 16 cores, calls of 3 us took 2 ms.
 constexpr double kCallerPatience = 20;
+constexpr double kForever = 1e9;
 
 // A job of several workers is as late as the last of them. Where waking the parked ones, one after the other, takes longer
 // than the first of them go on spinning, those have parked by the time the last one answers, and the next job has to wake
@@ -49,6 +51,9 @@ constexpr double kStaySeconds = 200e-6;
 constexpr double kLongLookSeconds = 300e-6;
 constexpr double kLeastCrowdedSeconds = 0.1, kMostCrowdedSeconds = 1.6;
 
+// A look at the clock costs as much as several pauses.
+constexpr int kPausesPerLook = 32;
+
 thread_local bool inside_a_job = false;
 
 struct InsideAJob {
@@ -56,8 +61,26 @@ struct InsideAJob {
   ~InsideAJob() { inside_a_job = false; }
 };
 
+Clock::duration as_duration(double seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
 double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
+}
+
+/// As below, but until a time and without parking: false when that has come.
+bool spin_for_change(const Counter& counter, std::uint32_t old, Clock::time_point begin,
+                     Clock::time_point end) {
+  for (;;) {
+    for (int i = 0; i < kPausesPerLook; ++i) {
+      if (counter.load(std::memory_order_acquire) != old) return true;
+      hwy::Pause();
+    }
+    const auto now = Clock::now();
+    if (now >= end) return false;
+    if (seconds_between(begin, now) >= kPoliteSeconds) std::this_thread::yield();
+  }
 }
 
 /// Waits until the counter is no longer `old`: spinning, then giving way between looks, then parked, which is put off
@@ -65,8 +88,6 @@ double seconds_between(Clock::time_point begin, Clock::time_point end) {
 std::uint32_t wait_for_change(const Counter& counter, std::uint32_t old, std::atomic<bool>& parked,
                               double spin_seconds, const std::atomic<Clock::time_point>* last_wake = nullptr,
                               bool* long_look = nullptr) {
-  // A look at the clock costs as much as several pauses.
-  constexpr int kPausesPerLook = 32;
   Clock::time_point begin;
   for (std::int64_t look = 0;; ++look) {
     for (int i = 0; i < kPausesPerLook; ++i) {
@@ -108,13 +129,21 @@ bool wake(Counter& counter, const std::atomic<bool>& parked) {
 }  // namespace
 
 struct Pool::Worker {
-  int part = 0;  // of each job
+  int place = 0;  // of places_
   std::atomic<bool> stop = false;
   Moves moves;
   std::atomic<bool> parked = false, caller_parked = false;  // on `asked`, on `answered`
   alignas(128) Counter asked = 0;
-  Share share;  // written while the worker is not at work
+  Share share;        // written while the worker is not at work
+  Counter taken = 0;  // the last job whose share the caller meant to take over
   alignas(128) Counter answered = 0;
+  // The last job that the worker has come to, and the last whose share both meant to do. Nobody else reads them while
+  // all goes well.
+  alignas(128) Counter begun = 0;
+  Counter decided = 0;
+  // For callers alone: has a share of the job at hand; its share was taken over, and it has not answered since.
+  alignas(128) bool has_share = false;
+  bool is_behind = false;
   std::thread thread;
 
   /// Without waiting for the line, which the worker is reading: the caller has work of its own to begin with. A worker
@@ -128,6 +157,17 @@ struct Pool::Worker {
     asked.fetch_add(0);  // where a fence would do as well, but ThreadSanitizer knows none
     return wake(asked, parked);
   }
+  /// Who writes first and then looks for the other's mark cannot miss it: either the caller sees that the worker has
+  /// begun, and leaves the share to it, or the worker sees that the caller may have taken it, and both ask who is first.
+  /// Each says whether the share is its own to do.
+  bool begin(std::uint32_t ticket) {
+    begun.store(ticket);
+    return taken.load() != ticket || decided.exchange(ticket) != ticket;
+  }
+  bool take_over(std::uint32_t ticket) {
+    taken.store(ticket);
+    return begun.load() != ticket && decided.exchange(ticket) != ticket;
+  }
   void answer() {
     answered.store(answered.load(std::memory_order_relaxed) + 1);
     wake(answered, caller_parked);
@@ -137,9 +177,7 @@ struct Pool::Worker {
   }
 };
 
-void Moves::stay(Time now, double seconds) {
-  stays_until_ = now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
+void Moves::stay(Time now, double seconds) { stays_until_ = now + as_duration(seconds); }
 
 bool Moves::at_job(bool beside, bool long_look, Time now) {
   if (long_look && !beside) {
@@ -153,9 +191,10 @@ bool Moves::at_job(bool beside, bool long_look, Time now) {
   return true;
 }
 
-Pool::Pool(int threads, double spin_seconds, CpuMask mask)
+Pool::Pool(int threads, double spin_seconds, CpuMask mask, double patience_seconds)
     : threads_(std::max(threads, 1)),
       spin_seconds_(spin_seconds),
+      patience_seconds_(patience_seconds),
       mask_(std::move(mask)),
       places_(static_cast<std::size_t>(threads_)) {
   for (auto& place : places_) place.store(-1, std::memory_order_relaxed);
@@ -179,7 +218,7 @@ bool Pool::stop() {
 void Pool::start_up_to(int workers) {
   while (static_cast<int>(workers_.size()) < workers) {
     auto worker = std::make_unique<Worker>();
-    worker->part = static_cast<int>(workers_.size()) + 1;
+    worker->place = static_cast<int>(workers_.size()) + 1;
     try {
       worker->thread = std::thread([this, raw = worker.get()] { serve(*raw); });
     } catch (const std::system_error&) {
@@ -197,58 +236,112 @@ void Pool::serve(Worker& worker) {
     bool long_look = false;
     seen = wait_for_change(worker.asked, seen, worker.parked, spin_seconds_, &last_wake_, &long_look);
     if (worker.stop.load(std::memory_order_relaxed)) return;
-    settle(worker, long_look);
-    worker.share.run();
+    const bool is_own = worker.begin(seen);
+    settle(worker, is_own, long_look);
+    if (is_own) worker.share.run();
     worker.answer();
   }
 }
 
-/// On a core of its own, where there is one.
-void Pool::settle(Worker& worker, bool long_look) {
-  const auto parts = std::span(places_).first(static_cast<std::size_t>(worker.share.parts));
-  auto& own = parts[static_cast<std::size_t>(worker.part)];
+/// On a core of its own, where there is one: for a worker that has a share to do away from those of the job that come
+/// before it, for one that came too late away from all.
+void Pool::settle(Worker& worker, bool has_share, bool long_look) {
+  const auto all = std::span(places_);
+  const auto places = has_share ? all.first(worker.share.places) : all;
+  const auto others = has_share ? all.first(static_cast<std::size_t>(worker.place)) : all;
+  auto& own = places[static_cast<std::size_t>(worker.place)];
   int cpu = sched_getcpu();
   const auto is_here = [cpu](const std::atomic<int>& place) {
     return place.load(std::memory_order_relaxed) == cpu;
   };
-  const bool beside = cpu >= 0 && std::any_of(parts.begin(), parts.begin() + worker.part, is_here);
+  const bool beside = cpu >= 0 && std::any_of(others.begin(), others.end(), is_here);
   if (HWY_UNLIKELY(beside || long_look) && worker.moves.at_job(beside, long_look, Clock::now())) {
     note_place(own, cpu);  // the core it was last seen on is not taken by itself
-    if (move_off(mask_, parts)) cpu = sched_getcpu();
+    if (move_off(mask_, places)) cpu = sched_getcpu();
   }
   note_place(own, cpu);
 }
 
 void Pool::note_wake() { last_wake_.store(Clock::now(), std::memory_order_relaxed); }
 
+/// Gives a share of the next job to the first workers that are there, `most` at most, and says how many those are.
+int Pool::choose_workers(int most) {
+  int chosen = 0;
+  in_job_ = 0;
+  for (const auto& worker : workers_) {
+    if (chosen == most) break;
+    if (worker->is_behind) worker->is_behind = !worker->is_done();
+    worker->has_share = !worker->is_behind;
+    chosen += worker->has_share;
+    ++in_job_;
+  }
+  return chosen;
+}
+
 void Pool::parallel(std::int64_t pieces, int threads, Work work, void* context) {
   if (pieces <= 0) return;
-  int parts = static_cast<int>(std::min<std::int64_t>({threads, threads_, pieces}));
+  const int parts = static_cast<int>(std::min<std::int64_t>({threads, threads_, pieces}));
   std::unique_lock lock(busy_, std::defer_lock);
   if (parts <= 1 || inside_a_job || !lock.try_lock() || stopped_) return work(context, 0, pieces);
   start_up_to(parts - 1);
-  parts = std::min(parts, static_cast<int>(workers_.size()) + 1);
+  run(pieces, choose_workers(parts - 1) + 1, work, context, patience_seconds_);
+}
+
+void Pool::on_each_thread(int threads, Work work, void* context) {
+  std::unique_lock lock(busy_, std::defer_lock);
+  if (threads <= 1 || inside_a_job || !lock.try_lock() || stopped_) return work(context, 0, threads);
+  start_up_to(std::min(threads, threads_) - 1);
+  for (const auto& worker : workers_) wait_for_answer(*worker);
+  run(threads, choose_workers(threads - 1) + 1, work, context, kForever);
+}
+
+/// On the caller and the workers that were chosen.
+void Pool::run(std::int64_t pieces, int parts, Work work, void* context, double patience_seconds) {
   if (parts == 1) return work(context, 0, pieces);
   // Never empty: there are at least as many pieces as parts.
   const auto cut = [pieces, parts](std::int64_t at) {
     return pieces / parts * at + std::min(at, pieces % parts);
   };
   note_place(places_[0], sched_getcpu());
-  for (int part = 1; part < parts; ++part) {
-    Worker& worker = *workers_[static_cast<std::size_t>(part - 1)];
-    if (worker.hand_out({work, context, cut(part), cut(part + 1), parts})) note_wake();
+  int part = 1;
+  for (const auto& worker : std::span(workers_).first(in_job_)) {
+    if (!worker->has_share) continue;
+    if (worker->hand_out({work, context, cut(part), cut(part + 1), in_job_ + 1})) note_wake();
+    ++part;
   }
-  {
-    const InsideAJob guard;
-    work(context, 0, cut(1));
+  const Clock::time_point begin = Clock::now();
+  const InsideAJob guard;
+  work(context, 0, cut(1));
+  finish(begin, patience_seconds);
+}
+
+/// Waits for the workers of the job that the caller began to work on at `begin`, and does the shares of those that do not
+/// come.
+void Pool::finish(Clock::time_point begin, double patience_seconds) {
+  std::optional<std::pair<Clock::time_point, Clock::time_point>> patience;
+  for (const auto& worker : std::span(workers_).first(in_job_)) {
+    if (!worker->has_share || worker->is_done()) continue;
+    if (worker->call_again()) note_wake();
+    const std::uint32_t ticket = worker->asked.load(std::memory_order_relaxed);
+    if (!patience) {
+      const auto now = Clock::now();
+      patience = {now, now + std::max(now - begin, as_duration(patience_seconds))};
+    }
+    if (spin_for_change(worker->answered, ticket - 1, patience->first, patience->second)) continue;
+    if (worker->take_over(ticket)) {
+      worker->is_behind = true;
+      note_place(places_[static_cast<std::size_t>(worker->place)], -1);  // wherever it may be: not at work
+      worker->share.run();
+      continue;
+    }
+    wait_for_answer(*worker);
   }
-  for (int part = 1; part < parts; ++part) {
-    Worker& worker = *workers_[static_cast<std::size_t>(part - 1)];
-    if (worker.is_done()) continue;
-    if (worker.call_again()) note_wake();
-    const std::uint32_t ticket = worker.asked.load(std::memory_order_relaxed);
-    wait_for_change(worker.answered, ticket - 1, worker.caller_parked, kCallerPatience * spin_seconds_);
-  }
+}
+
+void Pool::wait_for_answer(Worker& worker) {
+  if (worker.is_done()) return;
+  const std::uint32_t ticket = worker.asked.load(std::memory_order_relaxed);
+  wait_for_change(worker.answered, ticket - 1, worker.caller_parked, kCallerPatience * spin_seconds_);
 }
 
 }  // namespace fulcrum::backends::threads

@@ -4,7 +4,8 @@
 // A pool whose workers spin for a while after each job, because waking a parked thread costs as much as a job of
 // 50 us, and then park. The caller takes part. Jobs are cut into contiguous ranges by number alone, so that the
 // same piece falls to the same thread every time and its data stays in that core's cache. A worker that the scheduler
-// has woken on the core of another thread of its job moves away.
+// has woken on the core of another thread of its job moves away. The share of one that does not come at all is done by
+// the caller, and jobs go without it until it is back.
 #pragma once
 
 #include <atomic>
@@ -54,15 +55,22 @@ class Pool {
  public:
   using Work = void (*)(void* context, std::int64_t begin, std::int64_t end);
 
+  // A caller that is done waits this long for a worker to begin, or as long as its own share took, whichever is more.
+  // Workers that spin begin within 3 us; one that waits for a core, or to be woken, may take a hundred times that.
+  static constexpr double kPatienceSeconds = 10e-6;
+
   /// Workers start when a job first needs them. They run on `mask`, whatever the thread is bound to that makes them.
-  Pool(int threads, double spin_seconds, CpuMask mask);
+  Pool(int threads, double spin_seconds, CpuMask mask, double patience_seconds = kPatienceSeconds);
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  /// Runs work over [0, pieces) on up to `threads` threads and returns when all is done. Inside a piece of work, or
-  /// while another thread's job has the pool, it runs on the calling thread alone.
+  /// Runs work over [0, pieces) on up to `threads` threads, as far as they come, and returns when all is done. Inside a
+  /// piece of work, or while another thread's job has the pool, it runs on the calling thread alone.
   void parallel(std::int64_t pieces, int threads, Work work, void* context);
+
+  /// Runs piece i on thread i, the caller being the first, and waits for each of them however long it takes.
+  void on_each_thread(int threads, Work work, void* context);
 
   /// Ends the workers, whose memory stays; later jobs run on their callers. A pool at work is left as it is: false.
   bool stop();
@@ -75,22 +83,28 @@ class Pool {
     Work work = nullptr;
     void* context = nullptr;
     std::int64_t begin = 0, end = 0;
-    int parts = 1;  // of the job
+    std::size_t places = 1;  // that threads of the job may be at: the first ones
     void run() const { work(context, begin, end); }
   };
   struct Worker;
 
   void start_up_to(int workers);
+  int choose_workers(int most);
+  void run(std::int64_t pieces, int parts, Work work, void* context, double patience_seconds);
+  void finish(std::chrono::steady_clock::time_point begin, double patience_seconds);
+  void wait_for_answer(Worker& worker);
   void serve(Worker& worker);
-  void settle(Worker& worker, bool long_look);
+  void settle(Worker& worker, bool has_share, bool long_look);
   void note_wake();
 
   const int threads_;
-  const double spin_seconds_;
+  const double spin_seconds_, patience_seconds_;
   const CpuMask mask_;
   std::mutex busy_;  // held by the caller of a job; guards all below
   bool stopped_ = false;
   std::vector<std::unique_ptr<Worker>> workers_;
+  std::size_t in_job_ =
+      0;  // the first so many workers have shares of the job at hand, but for those that are behind
   std::atomic<int> started_ = 0;
   // The CPU that the thread of each part was last seen on; written only when it has changed, so that it stays in every
   // core's cache.

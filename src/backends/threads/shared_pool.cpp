@@ -93,4 +93,11 @@ void parallel(std::int64_t pieces, int threads,
   shared->parallel(pieces, threads, work, context);
 }
 
+void on_each_thread(int threads, void (*work)(void* context, std::int64_t begin, std::int64_t end),
+                    void* context) {
+  threads::Pool* shared = threads > 1 ? pool() : nullptr;
+  if (!shared) return work(context, 0, threads);
+  shared->on_each_thread(threads, work, context);
+}
+
 }  // namespace fulcrum::backends
