@@ -41,6 +41,11 @@ UNSEEN = {
            "y_stages": "sync_stall", "y_total": "small_grid", "y_colours": "redundant_copy", "y_tiles": "no_overlap",
            "y_codec": "idle_gaps", "y_cells": "launch_bound", "y_window": "spill", "y_field": "managed_faults"},
           ["y_clean_frame", "y_clean_streams", "y_clean_layers"]),
+    "z": ({"z_decode": "launch_bound", "z_clip": "sync_stall", "z_ingest": "pageable_copy", "z_kvcache": "small_copies",
+           "z_asian": "low_occupancy", "z_quant": "tail", "z_fft": "no_overlap", "z_join": "redundant_copy",
+           "z_particles": "alloc_in_loop", "z_neurons": "default_stream", "z_terrain": "managed_faults",
+           "z_csvlog": "idle_gaps", "z_pyramid": "small_grid"},
+          ["z_clean_rays", "z_clean_requests", "z_clean_wave"]),
 }
 
 # Costs that twins have: the finding, the variant that has it and the one that has not.
@@ -50,6 +55,7 @@ FURTHER = {
     "x_weights": {"idle_gaps": ("fixed", "further")},
     "x_workspace": {"launch_bound": ("fixed", "further")},
     "y_attributes": {"sync_stall": ("fixed", "further")},
+    "y_colours": {"no_overlap": ("fixed", "further")},
     "y_field": {"idle_gaps": ("fixed", "further")},
     "y_staging": {"idle_gaps": ("fixed", "further")},
     "y_total": {"launch_bound": ("fixed", "further")},

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: 2026 The Fulcrum authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# The tables of docs/truth.md from results/<machine>/truth.json, truth-unseen-*.json, overhead.json, turns.json and
-# overhead-causes.json: `page.py` writes them, `page.py --check` says whether they are what the files hold.
+# The tables of docs/truth.md from results/<machine>/truth.json, truth-unseen-*.json, truth-again-*.json, overhead.json,
+# ends.json, turns.json and overhead-causes.json: `page.py` writes them, `page.py --check` says whether they are what the files hold.
 
 import glob
 import json
@@ -93,6 +93,14 @@ def turns_table(document):
     return out
 
 
+def ends_table(document):
+    out = [f"A training run of {document['steps']} steps, traced in windows, that ends as said:", "",
+           "| end | kernels in the totals | missing, against runs that return | seconds of the run |", "|---|---|---|---|"]
+    for run in document["runs"]:
+        out.append(f"| {run['end']} | {run['kernels']} | {100 * run['lost']:.1f} % | {run.get('lost_seconds', 0):.2f} |")
+    return out
+
+
 def causes_table(document):
     out = ["| what is attached to a training step | slower by, median | from, to | generations of processes |", "|---|---|---|---|"]
     for name, row in document["modes"].items():
@@ -105,13 +113,15 @@ def tables():
     lines = []
     for folder in sorted(glob.glob(os.path.join(ROOT, "results", "*"))):
         for name, title, render in (("truth.json", "Findings", pair_table), ("overhead.json", "Cost", overhead_table),
+                                    ("ends.json", "What a killed run leaves", ends_table),
                                     ("turns.json", "Cost where bare and traced take turns", turns_table),
                                     ("overhead-causes.json", "Where the cost comes from", causes_table)):
             path = os.path.join(folder, name)
             if os.path.exists(path):
                 with open(path) as text:
                     lines += [f"### {title} on {os.path.basename(folder)}", "", *render(json.load(text)), ""]
-        for path in sorted(glob.glob(os.path.join(folder, "truth-unseen-*.json"))):
+        unseen, again = (sorted(glob.glob(os.path.join(folder, f"truth-{kind}-*.json"))) for kind in ("unseen", "again"))
+        for path in unseen + again:
             with open(path) as text:
                 document = json.load(text)
             lines += [f"### {document['title']}, on {os.path.basename(folder)}", "", *pair_table(document), ""]

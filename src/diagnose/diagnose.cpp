@@ -17,6 +17,8 @@ namespace {
 constexpr std::string_view kParallelism = "small_grid";
 // Simulating durations knows nothing of caches, clocks and the time between two ops, which a change moves too.
 constexpr double kMargin = 0.03;
+// Stamps between two queued ops keep them that much further apart than they are untraced (0.58 us on an H200).
+constexpr double kApartSeconds = 0.55e-6, kMostApart = 0.25;
 constexpr double kMostSaved = 0.99;
 constexpr std::string_view kCompare = "fulcrum trace --diff before.ftrace after.ftrace";
 
@@ -34,6 +36,14 @@ void keep_one_each(std::vector<Finding>& findings) {
     }
   }
   findings = std::move(kept);
+}
+
+// Share of the time that ops stand further apart than they would untraced.
+double apart_share(const Facts& facts) {
+  double queued = 0;
+  for (const Timeline::Gap& gap : facts.timeline.gaps) queued += gap.steady && gap.cause == GapCause::queue;
+  const double all = facts.timeline.seconds;
+  return all > 0 ? std::min(kMostApart, kApartSeconds * queued / all) : 0;
 }
 
 bool about_the_same(const Finding& parallelism, const Finding& other) {
@@ -95,8 +105,8 @@ Diagnosis diagnose(const Facts& facts) {
       finding.id = std::string(rule.id);
       if (finding.grade != Evidence::measured) {
         // Of what goes, or of what stays where little does.
-        finding.saved_high = std::min(
-            kMostSaved, finding.saved_high + kMargin * std::min(finding.saved_high, 1 - finding.saved_high));
+        const double high = finding.saved_high / (1 - apart_share(facts));
+        finding.saved_high = std::min(kMostSaved, high + kMargin * std::min(high, std::max(0.0, 1 - high)));
       }
       finding.severity = severity_of(facts, finding, of_rule);
       if (finding.verify.empty() && finding.severity != Severity::info) finding.verify = kCompare;

@@ -44,6 +44,21 @@ std::int64_t blamed(const Facts& facts, const Joined& joined, const Timeline::Ga
   return -1;
 }
 
+// The host came out of a synchronous copy in this gap, which is a wait like any other.
+bool after_synchronous_copy(const Facts& facts, const Joined& joined, const Timeline::Gap& gap) {
+  std::int64_t call = gap.after < joined.call_of_op.size() ? joined.call_of_op[gap.after] : -1;
+  if (call >= 0) call = joined.before(std::uint32_t(call));
+  for (; call >= 0; call = joined.before(std::uint32_t(call))) {
+    if (facts.trace.calls[std::size_t(call)].end_ns < gap.begin_ns) return false;
+    const std::int64_t op = joined.op_of_call[std::size_t(call)];
+    if (op >= 0) {
+      const GpuTrace::Op& copy = facts.trace.ops[std::size_t(op)];
+      return copy.kind == GpuOpKind::copy && !copy.async;
+    }
+  }
+  return false;
+}
+
 bool is_wait(CallKind kind) { return is_sync(kind) || kind == CallKind::query; }
 bool is_copy(CallKind kind) { return kind == CallKind::copy; }
 
@@ -186,7 +201,8 @@ Idle owned(const Facts& facts, const Joined& joined, const Timeline::Gap& gap,
         idle.owner = Owner::sync;
         break;
       }
-      idle.owner = blamed(facts, joined, gap, is_wait) >= 0    ? Owner::host
+      idle.owner = blamed(facts, joined, gap, is_wait) >= 0 || after_synchronous_copy(facts, joined, gap)
+                       ? Owner::host
                    : is_dispatch(facts, joined, gap, limit_ns) ? Owner::launch
                    : length >= limit_ns                        ? Owner::host
                                                                : Owner::nobody;

@@ -58,7 +58,7 @@ double lost_seconds(std::span<const Idle>, Owner);
 
 /// A gain from seconds, both ends widened by the model's error and by the spread over iterations. Simulations leave out
 /// what tracing adds to a call, as far as it is known; the low end leaves it out once more for `traced_calls` calls,
-/// since it was seen to be up to three times what calibration says.
+/// half of it: it was seen to be up to three times what calibration says.
 Gain range(const Facts&, double low_seconds, double high_seconds, double traced_calls, Change);
 /// Seconds that a change saves; 0 without a simulation.
 double saved_seconds(const Facts&, const Change&);

@@ -3,6 +3,7 @@
 //
 // Calibration: what moving data costs, then every op at few shapes, each with its share of the time that is left.
 #include <fmt/format.h>
+#include <fulcrum/backends/device.h>
 #include <fulcrum/machine.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "executor/calibrate_costs.h"
 #include "executor/calibrate_op.h"
 #include "executor/candidates.h"
+#include "executor/moves.h"
 #include "executor/prior.h"
 #include "executor/store.h"
 
@@ -101,6 +103,12 @@ Result<std::shared_ptr<const Table>> calibrate_table(const backends::Backend* de
   stored.known.resize(ops::all().size());
   stored.data.ops.resize(stored.known.size());
   std::vector<Costs> looks;
+  std::optional<MovedCalls> moved;
+  if (device && backends::has_memory(*device)) moved.emplace(*device, clock);
+  const auto all_costs = [&] {
+    const Costs copies = costs_of(looks);
+    return moved ? as_calls_say(copies, moved->calls()) : copies;
+  };
   const auto look_at_costs = [&]() -> Status {
     Costs costs;
     if (device) {
@@ -108,7 +116,7 @@ Result<std::shared_ptr<const Table>> calibrate_table(const backends::Backend* de
     }
     measure_forks(clock, costs);
     looks.push_back(std::move(costs));
-    stored.data.costs = costs_of(looks);
+    stored.data.costs = all_costs();
     return {};
   };
   FULCRUM_CHECK(look_at_costs());
@@ -156,8 +164,10 @@ Result<std::shared_ptr<const Table>> calibrate_table(const backends::Backend* de
       OpPoints& points = stored.data.ops[job.index];
       points = again ? calibration.look_again(share) : calibration.run(share);
       stored.known[job.index] = !points.points.empty();
+      if (moved) moved->look(*job.op, job.candidates, looks.back(), bench);
       FULCRUM_CHECK(not_interrupted(config));
     }
+    stored.data.costs = all_costs();
     const bool at_the_end = share_of_budget == *std::rbegin(kPasses);
     look_at_held_up(calibrations, clock,
                     end + (at_the_end ? kHeldUpAtTheEnd : kHeldUpShare) * config.budget_seconds,

@@ -4,6 +4,7 @@
 // What one more copy adds to a call: two copies and a wait, less one copy and a wait, at a few sizes. Data that comes
 // home is also looked at once, as whatever fetched it will.
 #include <fulcrum/backends/device.h>
+#include <fulcrum/backends/workers.h>
 
 #include <algorithm>
 #include <cmath>
@@ -121,12 +122,6 @@ struct Probe {
     grow(more);
     return curves;
   }
-
-  /// More bytes never take less: a disturbed knot gives way to the one after it.
-  static void grow(LinkCurve& curve) {
-    for (std::size_t i = curve.knots.size() - 1; i-- > 0;)
-      curve.knots[i].second = std::min(curve.knots[i].second, curve.knots[i + 1].second);
-  }
 };
 
 double measure_fork(int threads, const measure::Clock& clock) {
@@ -136,8 +131,8 @@ double measure_fork(int threads, const measure::Clock& clock) {
   for (int round = 0; round < 4 * kRounds; ++round) {
     const double begin = clock.now();
     for (int i = 0; i < kForks; ++i) {
-      backends::parallel(
-          threads, threads, [](void*, std::int64_t, std::int64_t) {}, nullptr);
+      backends::on_each_thread(
+          threads, [](void*, std::int64_t, std::int64_t) {}, nullptr);
     }
     times.push_back((clock.now() - begin) / kForks);
   }
@@ -146,6 +141,11 @@ double measure_fork(int threads, const measure::Clock& clock) {
 }
 
 }  // namespace
+
+void grow(LinkCurve& curve) {
+  for (std::size_t i = curve.knots.size() - 1; i-- > 0;)
+    curve.knots[i].second = std::min(curve.knots[i].second, curve.knots[i + 1].second);
+}
 
 void measure_forks(const measure::Clock& clock, Costs& costs) {
   const int all = backends::usable_threads();
@@ -168,7 +168,7 @@ Costs costs_of(std::span<const Costs> looks) {
     for (std::size_t k = 0; k < (mean.*curve).knots.size(); ++k)
       (mean.*curve).knots[k].second =
           together([&](const Costs& look) { return (look.*curve).knots[k].second; });
-    if (!(mean.*curve).knots.empty()) Probe::grow(mean.*curve);
+    if (!(mean.*curve).knots.empty()) grow(mean.*curve);
   }
   if (mean.launch_sync_seconds > 0)
     mean.launch_sync_seconds = together([](const Costs& look) { return look.launch_sync_seconds; });

@@ -38,28 +38,14 @@ constexpr double kEnoughSeconds = 2e-3;
 // shapes.
 constexpr double kCostlySeconds = 5e-3, kCostlyShare = 0.1;
 constexpr int kUnusualEvery = 4, kThinEvery = 8;
-constexpr std::size_t kRefitEvery = 8, kFewPoints = 32;
+constexpr std::size_t kRefitEvery = 8;
 // Sizes of a line are no closer than this where another candidate becomes the fastest, and where times make a step: one
 // of more than so much, in ln, beyond what there is more to do.
 constexpr double kLineStep = 1.3, kLeastLineStep = 1.06, kStepExcess = 0.15, kMayWin = 2.5;
-constexpr int kMostSweeps = 3, kLossDraws = 32;
-constexpr double kClose = 1.5;  // of two ways: worth another look
-constexpr double kLongLook = 200e-6;
-constexpr double kLookShare = 0.5;  // of the second pass, where there are not few points
+constexpr int kLossDraws = 32;
 constexpr std::size_t kNeighbours = 3;
 constexpr float kNear = 0.8F;
 
-double log_ratio(const Sample& a, const Sample& b) { return std::log(a.total() / b.total()); }
-
-int fastest_of(const Point& point, Mask among) {
-  int best = -1;
-  for (std::size_t c = 0; c < point.samples.size(); ++c) {
-    if ((among >> c & 1) && point.samples[c].seconds > 0 &&
-        (best < 0 || point.samples[c].total() < point.samples[static_cast<std::size_t>(best)].total()))
-      best = static_cast<int>(c);
-  }
-  return best;
-}
 constexpr Mask kAll = ~Mask{0};
 
 // ln of the most that any candidate which may win at both of two sizes takes longer at the larger one.
@@ -78,6 +64,18 @@ double excess(const Point& small, const Point& large) {
 }
 
 }  // namespace
+
+double log_ratio(const Sample& a, const Sample& b) { return std::log(a.total() / b.total()); }
+
+int fastest_of(const Point& point, Mask among) {
+  int best = -1;
+  for (std::size_t c = 0; c < point.samples.size(); ++c) {
+    if ((among >> c & 1) && point.samples[c].seconds > 0 &&
+        (best < 0 || point.samples[c].total() < point.samples[static_cast<std::size_t>(best)].total()))
+      best = static_cast<int>(c);
+  }
+  return best;
+}
 
 OpCalibration::OpCalibration(const ops::Op& op, std::span<const Candidate> candidates,
                              const CalibrationTools& tools)
@@ -207,9 +205,7 @@ void OpCalibration::add(const Args& args, DType dtype) {
   auto point = measure(args, dtype);
   if (!point) return;
   auto& looks = looks_.emplace_back(point->samples.size());
-  for (std::size_t c = 0; c < looks.size(); ++c) {
-    if (point->samples[c].seconds > 0) looks[c].push_back(point->samples[c].seconds);
-  }
+  for (std::size_t c = 0; c < looks.size(); ++c) looks[c].add(point->samples[c]);
   points_.points.push_back(*std::move(point));
 }
 
@@ -404,67 +400,6 @@ void OpCalibration::run_other_types(double end) {
     for (int i = 0; i < kOtherTypePoints && !(i >= kLeastPoints && out_of_time()); ++i) {
       if (const auto args = source.draw(kShortest, kLongAnchor)) add(*args, dtype);
     }
-  }
-}
-
-OpPoints OpCalibration::look_again(double seconds) {
-  const double begin = tools_->clock->now();
-  share_seconds_ += seconds;
-  predictor_.reset();
-  const bool few = points_.points.size() < kFewPoints;
-  ShapeSource source(*op_, 3);
-  if (!map_.is_line() && few && !source.empty()) {
-    end_ = begin + seconds * (1 - kLookShare);
-    grow(source, kFewPoints);
-  }
-  if (map_.is_line()) {
-    end_ = begin + seconds * kLookShare;
-    seek_on_line();
-  }
-  end_ = begin + seconds * (few || map_.is_line() ? 1 : kLookShare);
-  measure_again();
-  end_ = begin + seconds;
-  if (!map_.is_line() && !source.empty()) grow(source, kMostPoints);
-  predictor_.reset();
-  return points_;
-}
-
-void OpCalibration::measure_again() {
-  std::vector<std::pair<double, std::size_t>> order;
-  const Mask usual = default_mask(*op_, candidates_) ? default_mask(*op_, candidates_) : kAll;
-  for (std::size_t i = 0; i < points_.points.size(); ++i) {
-    const Point& point = points_.points[i];
-    const int best = fastest_of(point, usual);
-    const int next = best < 0 ? -1 : fastest_of(point, usual & ~(Mask{1} << best));
-    if (next < 0) continue;
-    const Sample &fastest = point.samples[static_cast<std::size_t>(best)],
-                 &second = point.samples[static_cast<std::size_t>(next)];
-    // One long call takes as much time as many short ones.
-    const double last = fastest.seconds > kLongLook ? std::log(kClose) : 0;
-    order.emplace_back(last + log_ratio(second, fastest), i);
-  }
-  std::sort(order.begin(), order.end());
-  // All once, then those again whose answer is close.
-  for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
-    for (const auto& [margin, i] : order) {
-      if (out_of_time()) return;
-      if (sweep > 0 && margin > std::log(kClose)) break;
-      look_at(i);
-    }
-  }
-}
-
-void OpCalibration::look_at(std::size_t number, Mask among) {
-  Point& point = points_.points[number];
-  const auto again = measure(point.args, point.dtype, among);
-  for (std::size_t c = 0; again && c < point.samples.size(); ++c) {
-    const Sample& look = again->samples[c];
-    if (look.seconds <= 0) continue;
-    Sample& sample = point.samples[c];
-    auto& looks = looks_[number][c];
-    looks.push_back(look.seconds);
-    if (sample.seconds <= 0 || look.seconds < sample.seconds) sample = look;
-    sample.seconds = together(looks);
   }
 }
 

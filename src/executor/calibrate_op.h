@@ -64,6 +64,9 @@ class OpCalibration {
   void grow(class ShapeSource& source, std::size_t most);
   void run_other_types(double end);
   void measure_again();
+  /// Candidates of one point that another look could tell something about: not those that one thread or the device ran so
+  /// much slower than another in the same place that no more looks change which of them is the fastest.
+  Mask worth_looking_at(const Point& point) const;
   /// One point once more.
   void look_at(std::size_t number, Mask among = ~Mask{0});
   /// What CPU kernels pay when their inputs lie on the device.
@@ -83,9 +86,13 @@ class OpCalibration {
   FeatureMap map_;
   OpPoints points_;
   double end_ = 0;
-  int measured_ = 0, sought_ = 0;
-  /// Seconds by point, candidate and look.
-  std::vector<std::vector<std::vector<double>>> looks_;
+  int measured_ = 0, sought_ = 0, passes_ = 0;
+  /// Seconds of each look at one candidate, and of its plan.
+  struct Looks {
+    std::vector<double> seconds, plans;
+    void add(const Sample& look);
+  };
+  std::vector<std::vector<Looks>> looks_;               // by point and candidate
   std::vector<int> looked_again_;                       // at threads that seemed held up, by point
   Mask costly_ = 0;                                     // plans that took long
   std::array<double, kMostCandidates> plan_seconds_{};  // spent on them
@@ -93,6 +100,10 @@ class OpCalibration {
   std::optional<Predictor> predictor_;                  // of the first `predicted_` points
   std::size_t predicted_ = 0;
 };
+
+/// The fastest of `among` at a point, plans included; -1: none was timed.
+int fastest_of(const Point& point, Mask among);
+double log_ratio(const Sample& a, const Sample& b);
 
 /// In turns over all ops, until nothing is in doubt, it has been looked at often enough or the time is over.
 void look_at_held_up(std::deque<OpCalibration>& calibrations, const measure::Clock& clock, double end,

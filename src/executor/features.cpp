@@ -97,12 +97,21 @@ double FeatureMap::largest_piece(const Args& args, std::int64_t pieces) const {
   return count == pieces ? share : 1 / static_cast<double>(pieces);
 }
 
-std::int64_t FeatureMap::pieces_of(const Args& args) const {
+std::int64_t FeatureMap::pieces_of(const Args& args, int* phases) const {
   // Phases beyond the first few are hops or steps, all alike.
-  const int phases = std::clamp(op_->split.phase_count(args), 1, kPhasesAsked);
-  std::int64_t pieces = 1;
-  for (int phase = 0; phase < phases; ++phase) pieces = std::max(pieces, op_->split.pieces(args, phase));
-  return pieces;
+  const int count = std::max(1, op_->split.phase_count(args)), asked = std::min(count, kPhasesAsked);
+  std::int64_t last = 1;
+  int with_pieces = count - asked;
+  // Where phases differ, the first ones prepare (a padded copy of each channel, the range of an image) and the last one
+  // with anything to do makes the outputs: however many pieces the others have, threads share what it has.
+  for (int phase = 0; phase < asked; ++phase) {
+    const std::int64_t pieces = op_->split.pieces(args, phase);
+    if (pieces <= 0) continue;
+    last = pieces;
+    ++with_pieces;
+  }
+  if (phases) *phases = std::max(1, with_pieces);
+  return last;
 }
 
 void FeatureMap::measure_work(const Args& args, double& flops, double& bytes) const {
@@ -123,10 +132,11 @@ Features FeatureMap::of(const Args& args) const {
   }
   f.smallest = std::isinf(smallest) ? 1 : smallest;
   if (splits_) {
-    const std::int64_t pieces = pieces_of(args);
+    int phases = 1;
+    const std::int64_t pieces = pieces_of(args, &phases);
     f.pieces = static_cast<double>(pieces);
     f.largest = largest_piece(args, pieces);
-    f.phases = std::max(1, op_->split.phase_count(args));
+    f.phases = phases;
   }
   f.at[0] = octaves(f.flops, kWorkOctaves);
   f.at[1] = octaves(f.bytes, kWorkOctaves);

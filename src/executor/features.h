@@ -17,7 +17,7 @@ struct Features {
   double smallest = 1;          // of the dims that are more than a choice of one
   double pieces = 1;            // that threads can take; 1: not splittable
   double largest = 1;           // share of the work that is in the largest piece
-  double phases = 1;            // forks of one call
+  double phases = 1;            // of one call that have pieces: each is a fork
   double one_thread = 0;        // seconds of the vectorised kernel on one thread, where they are known
   int dims = 0;
   std::array<double, FULCRUM_SLOTS> dim{};
@@ -48,7 +48,8 @@ class FeatureMap {
   bool is_line_ = false, splits_ = false;
   /// Size of a piece along each dim, where all pieces but the last along it are alike; 0: not cut along it.
   std::array<std::int64_t, FULCRUM_SLOTS> tile_{};
-  std::int64_t pieces_of(const Args& args) const;
+  /// Pieces of the phase that has the work, and how many phases have any.
+  std::int64_t pieces_of(const Args& args, int* phases = nullptr) const;
   void find_tiles();
   double largest_piece(const Args& args, std::int64_t pieces) const;
 };

@@ -14,8 +14,8 @@ namespace fulcrum::executor {
 namespace {
 
 // Times what a call should take on threads: beyond that it is in doubt. Threads that would be faster than all others by
-// less than a tenth, or are by more than a quarter already, change no decision.
-constexpr double kFarAbove = 1.35, kWouldWin = 0.9, kWins = 0.75;
+// next to nothing, or are by more than a quarter already, change no decision.
+constexpr double kFarAbove = 1.35, kWouldWin = 0.97, kWins = 0.75;
 
 /// What a call should take on the threads of a candidate when each has a core; 0: they have nothing to share.
 double shared_out(const Candidate& candidate, const Features& f, const Costs& costs, double one_thread) {

@@ -35,9 +35,9 @@ bool near(double a, double b) { return std::abs(a - b) <= 0.05 * b; }
 // With so many timed calls behind it, a correction is worth more than the table's own doubt.
 constexpr std::int64_t kEnoughSamples = 8;
 constexpr float kLeastSigma = 0.02F;
-// Threads wait for the slowest of them. Where another program has its core, a fork takes some 15 us whatever the call
-// does; at one call in three hundred that is this much a call, and no reason to fork for less.
-constexpr double kForkRisk = 0.05e-6;
+// Threads wait for the slowest of them. Where another program has its core, whoever called waits some 10 us for it before
+// doing its share too; at one call in three hundred that is this much a call, and no reason to fork for less.
+constexpr double kForkRisk = 0.03e-6;
 constexpr float kLongerWay = 0.03F;
 
 }  // namespace

@@ -24,6 +24,12 @@ constexpr float kSiblingSigma = 0.25F, kNominalSigma = 1;
 // Of a curve's left-out error: neighbours twice as far apart miss more than those at hand.
 constexpr float kCurveShare = 0.3F;
 constexpr float kMostErratic = 1.2F;
+// A candidate that takes longer than so many times the fastest in its place is nobody's choice; sizes that an error needs.
+constexpr double kMayBeChosen = 2.5;
+constexpr std::size_t kLeastForError = 4;
+// Long calls on several threads take no more than so much of what one takes: where two fits say so they contradict each
+// other, and it is rarely the threads that are slow.
+constexpr double kLongAlone = 100e-6, kMostOfAlone = 0.85;
 // Added to ln(seconds) of a surface that is in doubt, times its variance: the mean of a log-normal time. A way that may
 // take ten times as long as predicted is no bargain.
 constexpr float kRisk = 0.5F, kMostRisk = 0.4F;
@@ -178,31 +184,45 @@ void Predictor::fit_plans(std::span<const Candidate> candidates, const OpPoints&
 
 // Points give medians; a caller pays the mean. Along a line, threads whose times jump about more than those of one thread
 // do, such as all threads of a machine that is not idle, are dearer than their median says: exp(variance / 2) for a
-// log-normal time. Surfaces have their risk.
+// log-normal time. What makes them do so is the machine: ways on as many threads have the least of their errors in
+// common, and noise does not decide between them. Surfaces have their risk.
 void Predictor::price_erratic() {
+  const auto is_curve = [](const Fit& fit) { return fit.kind == Fit::Kind::curve && !fit.runner.device; };
   float calm = kMostErratic;
   for (const Fit& fit : fits_) {
-    if (fit.kind == Fit::Kind::curve && !fit.runner.device && fit.runner.threads <= 1)
-      calm = std::min(calm, fit.error);
+    if (is_curve(fit) && fit.runner.threads <= 1) calm = std::min(calm, fit.error);
   }
   for (Fit& fit : fits_) {
-    if (fit.kind != Fit::Kind::curve || fit.runner.device || fit.runner.threads <= 1) continue;
-    const float error = std::min(kMostErratic, fit.error);
+    if (!is_curve(fit) || fit.runner.threads <= 1) continue;
+    float error = kMostErratic;
+    for (const Fit& other : fits_) {
+      if (is_curve(other) && other.runner.split == fit.runner.split &&
+          other.runner.threads == fit.runner.threads)
+        error = std::min(error, other.error);
+    }
     fit.erratic = 0.5F * std::max(0.0F, error * error - calm * calm);
   }
 }
 
 void Predictor::fit_curve(Fit& fit, std::size_t candidate, const OpPoints& points) const {
-  std::vector<std::pair<double, double>> known;
+  std::vector<std::pair<double, double>> known, may_win;
   for (const std::size_t i : points_of(points, candidate)) {
     double flops = 0, bytes = 0;
     map_->measure_work(points.points[i].args, flops, bytes);
-    known.emplace_back(bytes, points.points[i].samples[candidate].seconds);
+    const auto& samples = points.points[i].samples;
+    double least = INFINITY;
+    for (std::size_t c = 0; c < std::min(fits_.size(), samples.size()); ++c) {
+      if (samples[c].seconds > 0 && fits_[c].runner.device == fit.runner.device)
+        least = std::min(least, samples[c].seconds);
+    }
+    known.emplace_back(bytes, samples[candidate].seconds);
+    if (samples[candidate].seconds <= kMayBeChosen * least) may_win.push_back(known.back());
   }
   if (known.size() < 2) return;
   fit.kind = Fit::Kind::curve;
+  // How steady a way is where nobody would take it says nothing: calls too short for a fork may be forked or not.
+  fit.error = static_cast<float>(Curve(may_win.size() < kLeastForError ? known : may_win).left_out_error());
   fit.curve = Curve(std::move(known));
-  fit.error = static_cast<float>(fit.curve.left_out_error());
 }
 
 // The cut of one dim that explains most of what is left over, if it explains half of it.
@@ -414,6 +434,9 @@ void Predictor::predict(const Features& f, Mask wanted, Mask planned, Estimates&
     if (!(wanted >> c & 1)) continue;
     predict_one(fits_[twin_of(c, f)], with, log2_bytes, {near.data(), at_.size()}, nearest,
                 out.log_seconds[c], out.sigma[c]);
+    if (fits_[c].runner.split && with.one_thread > kLongAlone && fits_[c].runner.parts(f) > 1)
+      out.log_seconds[c] =
+          std::min(out.log_seconds[c], static_cast<float>(std::log(kMostOfAlone * with.one_thread)));
     out.sigma[c] = std::hypot(out.sigma[c], sigma_);
     if (fits_[c].spike_seconds > 0)
       out.log_seconds[c] = static_cast<float>(

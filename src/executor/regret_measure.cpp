@@ -24,26 +24,6 @@ namespace {
 constexpr double kNotWorthScoring = 8;
 constexpr double kScoreGuardSeconds = 3e-9;  // a compare, predicted: see bench/dispatch_cost
 
-/// Inputs that live on the device come home before a CPU kernel reads them.
-class HomeSubject final : public Subject {
- public:
-  HomeSubject(std::unique_ptr<Subject> inner, std::shared_ptr<DeviceOperands> operands)
-      : inner_(std::move(inner)), operands_(std::move(operands)) {
-    plan_seconds = inner_->plan_seconds;
-  }
-  Status run(std::int64_t count) override {
-    for (std::int64_t i = 0; i < count; ++i) {
-      FULCRUM_CHECK(operands_->copy_home());
-      FULCRUM_CHECK(inner_->run(1));
-    }
-    return {};
-  }
-
- private:
-  std::unique_ptr<Subject> inner_;
-  std::shared_ptr<DeviceOperands> operands_;
-};
-
 class Meter {
  public:
   Meter(const Executor& executor, const RegretConfig& config)
@@ -103,9 +83,9 @@ Result<std::unique_ptr<Subject>> Meter::subject(const Candidate& candidate, cons
                                                 const std::shared_ptr<DeviceOperands>& operands) const {
   const bool resident = which == Case::resident;
   if (candidate.place == Place::device && !resident) return make_trip_subject(candidate, operands);
-  FULCRUM_TRY(auto plain, make_subject(candidate, args, operands, clock_));
-  if (candidate.place == Place::device || !resident) return plain;
-  return std::unique_ptr<Subject>(std::make_unique<HomeSubject>(std::move(plain), operands));
+  const bool comes_home = candidate.place == Place::host && resident;
+  return comes_home ? make_home_subject(candidate, args, operands, clock_)
+                    : make_subject(candidate, args, operands, clock_);
 }
 
 int Meter::choose(const OpTable& table, const Args& args, const Traffic& traffic, Mask allowed,

@@ -47,6 +47,25 @@ class DeviceSubject final : public Subject {
   bool moves_;
 };
 
+class HomeSubject final : public Subject {
+ public:
+  HomeSubject(std::unique_ptr<Subject> inner, std::shared_ptr<DeviceOperands> operands)
+      : inner_(std::move(inner)), operands_(std::move(operands)) {
+    plan_seconds = inner_->plan_seconds;
+  }
+  Status run(std::int64_t count) override {
+    for (std::int64_t i = 0; i < count; ++i) {
+      FULCRUM_CHECK(operands_->copy_home());
+      FULCRUM_CHECK(inner_->run(1));
+    }
+    return {};
+  }
+
+ private:
+  std::unique_ptr<Subject> inner_;
+  std::shared_ptr<DeviceOperands> operands_;
+};
+
 Result<std::unique_ptr<Subject>> make_device_subject(const Candidate& candidate,
                                                      const std::shared_ptr<DeviceOperands>& operands,
                                                      bool moves) {
@@ -137,6 +156,13 @@ void share_plans(std::span<const Candidate> candidates, std::span<Subject* const
         subjects[c]->plan_seconds = std::min(subjects[c]->plan_seconds, subjects[other]->plan_seconds);
     }
   }
+}
+
+Result<std::unique_ptr<Subject>> make_home_subject(const Candidate& candidate, const Args& host,
+                                                   const std::shared_ptr<DeviceOperands>& operands,
+                                                   const measure::Clock& clock) {
+  FULCRUM_TRY(auto plain, make_subject(candidate, host, operands, clock));
+  return std::unique_ptr<Subject>(std::make_unique<HomeSubject>(std::move(plain), operands));
 }
 
 Result<std::unique_ptr<Subject>> make_trip_subject(const Candidate& candidate,

@@ -61,6 +61,10 @@ Result<std::unique_ptr<Subject>> make_subject(const Candidate& candidate, const 
 /// One function makes the plans of several candidates, such as a kernel's on one thread and on all: what it takes is one
 /// number, the least of theirs. Timed for each alone its noise would decide between them.
 void share_plans(std::span<const Candidate> candidates, std::span<Subject* const> subjects);
+/// A CPU kernel whose inputs come home from the device before every call.
+Result<std::unique_ptr<Subject>> make_home_subject(const Candidate& candidate, const Args& host,
+                                                   const std::shared_ptr<DeviceOperands>& operands,
+                                                   const measure::Clock& clock);
 /// Host data there and back around every call on the device.
 Result<std::unique_ptr<Subject>> make_trip_subject(const Candidate& candidate,
                                                    const std::shared_ptr<DeviceOperands>& operands);

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <tuple>
 
 #include "support/on_device.h"
 
@@ -175,9 +176,10 @@ const Trap kTraps[] = {
 };
 
 TEST_F(CudaTopk, VariantsAgreeInEveryBitOnInputsThatDefeatFilters) {
-  for (const Search& c : {Search{17, 700, 36, 10}, Search{200, 2600, 48, 10}, Search{40, 1300, 33, 32},
-                          Search{70, 900, 40, 17}, Search{5, 1100, 24, 64}, Search{3, 257, 20, 200},
-                          Search{1, 900, 768, 10}, Search{1, 70, 1024, 32}, Search{1, 2500, 132, 7}}) {
+  for (const Search& c :
+       {Search{17, 700, 36, 10}, Search{200, 2600, 48, 10}, Search{40, 1300, 33, 32}, Search{70, 900, 40, 17},
+        Search{5, 1100, 24, 64}, Search{3, 257, 20, 200}, Search{1, 900, 768, 10}, Search{1, 70, 1024, 32},
+        Search{1, 2500, 132, 7}, Search{16, 1023, 768, 10}, Search{14, 961, 100, 32}}) {
     for (const Trap& trap : kTraps) {
       std::vector<float> q = topk_values(c.queries * c.d, 0), t = topk_values(c.rows * c.d, 1);
       trap.change(c, q, t);
@@ -200,8 +202,9 @@ TEST_F(CudaTopk, VariantsAgreeInEveryBitOnInputsThatDefeatFilters) {
 
 // So many rows that every CTA has several tiles of them: bounds rise, candidates are thinned out.
 TEST_F(CudaTopk, VariantsAgreeOnManyRows) {
-  for (const Search& c : {Search{260, 36000, 16, 10}, Search{70, 70000, 10, 7}, Search{16, 70000, 12, 32},
-                          Search{1, 23000, 388, 10}}) {
+  for (const Search& c :
+       {Search{260, 36000, 16, 10}, Search{70, 70000, 10, 7}, Search{16, 70000, 12, 32},
+        Search{1, 23000, 388, 10}, Search{13, 110000, 12, 10}, Search{16, 60000, 196, 10}}) {
     for (const Trap& trap : kTraps) {
       std::vector<float> q = topk_values(c.queries * c.d, 0), t = topk_values(c.rows * c.d, 1);
       trap.change(c, q, t);
@@ -221,10 +224,12 @@ TEST_F(CudaTopk, VariantsAgreeOnManyRows) {
 }
 
 TEST_F(CudaTopk, KnownLengthsAreUsed) {
-  for (const auto& [queries, unit] :
-       {std::pair(130, false), std::pair(130, true), std::pair(1, false), std::pair(1, true)}) {
-    const Search c{queries, 5000, 64, 10};
-    std::vector<float> q = topk_values(c.queries * c.d, 0), t = topk_values(c.rows * c.d, 1), inverse(5000);
+  for (const auto& [queries, rows, unit] :
+       {std::tuple(130, 5000, false), std::tuple(130, 5000, true), std::tuple(1, 5000, false),
+        std::tuple(1, 5000, true), std::tuple(16, 990, false), std::tuple(16, 990, true)}) {
+    const Search c{queries, rows, 64, 10};
+    std::vector<float> q = topk_values(c.queries * c.d, 0), t = topk_values(c.rows * c.d, 1),
+                       inverse(static_cast<std::size_t>(rows));
     for (std::int64_t r = 0; r < c.rows; ++r) {
       double square = 0;
       for (std::int64_t i = 0; i < c.d; ++i) square += static_cast<double>(t[r * c.d + i]) * t[r * c.d + i];

@@ -60,7 +60,8 @@ inline Handle plain(GpuTrace trace) {
   for (auto& [number, kernel] : kernels) {
     const LaunchShape& shape = scene->trace.shapes[number];
     kernel.share = kernel.seconds / timeline.seconds;
-    kernel.waves = shape.blocks() / (scene->trace.devices.front().sms * std::max(1, shape.blocks_per_sm));
+    kernel.waves =
+        shape.blocks() / (double(scene->trace.devices.front().sms) * std::max(1, shape.blocks_per_sm));
     timeline.kernels.push_back(kernel);
   }
   std::stable_sort(timeline.kernels.begin(), timeline.kernels.end(),

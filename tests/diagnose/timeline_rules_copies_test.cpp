@@ -143,10 +143,23 @@ TEST(RedundantCopy, WithoutHashesIsABoundWhereTheHostHadNoTimeToWrite) {
 }
 
 TEST(RedundantCopy, LowersTheLowEndByWhatTheHostCouldWrite) {
-  // 210 us at 20 GB/s: a quarter of 16 MiB. The host is not what the step waits for.
+  // 210 us at 20 GB/s: a quarter of 16 MiB. The host is not what the step waits for, but it is without the copy, and then
+  // it may be a fifth faster.
   const auto findings = Traced(table_again(210'000, false, false)).findings("redundant_copy");
   ASSERT_EQ(findings.size(), 1u);
-  expect_saved(findings[0], 0.75 * 196, 196, 408.5);
+  expect_saved(findings[0], 0.75 * 196, 196 + 0.2 * 210, 408.5);
+}
+
+TEST(RedundantCopy, GainsNothingByAHostThatTheStepWaitsForAnyway) {
+  TraceBuilder t;
+  for (int i = 0; i < 500; ++i) {
+    t.host_work(100'000).addresses(0x1000, 0x2000).copy_h2d(16 * kMegabyte, MemoryKind::pinned, false);
+    t.launch("look_up(float*)", kFullGrid, 256, 100'000).device_sync();
+  }
+  const auto findings = Traced(t.trace()).findings("redundant_copy");
+  ASSERT_EQ(findings.size(), 1u);
+  // Of 518 us the copy is 309 with its call.
+  EXPECT_NEAR(findings[0].saved_high, 1.05 * 309 / 518 + 0.01, 0.005);
 }
 
 // A table and a small input, both from one place each; the host has the time to change values here and there.

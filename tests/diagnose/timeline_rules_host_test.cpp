@@ -126,6 +126,18 @@ TEST(LaunchBound, GainsWhatTheHostTakesBetweenKernels) {
   EXPECT_FALSE(findings[0].change.not_launched.empty());
 }
 
+TEST(LaunchBound, OneKernelAgainAndAgainMayBecomeALoopInIt) {
+  const auto high = [](int kernels, std::int64_t ns) {
+    TraceBuilder t;
+    for (int i = 0; i < 600; ++i)
+      t.host_work(3'000).launch("k" + std::to_string(i % kernels) + "(float*)", kFilling, 256, ns);
+    const auto findings = Traced(t.trace()).findings("launch_bound");
+    return findings.size() == 1 ? findings[0].saved_high : -1;
+  };
+  EXPECT_NEAR(high(1, 1'000) - high(2, 1'000), 1.05 * 0.45 / 5.2, 0.01);
+  EXPECT_NEAR(high(1, 1'200) - high(2, 1'200), 0, 0.01) << "it does something";
+}
+
 TEST(LaunchBound, AtTheLowEndAGraphHoldsOneStep) {
   const auto low = [](int kernels) {
     TraceBuilder t;
@@ -172,11 +184,28 @@ TEST(IdleGaps, FindsHostComputeBetweenLaunches) {
   const Traced traced(t.trace());
   const auto findings = traced.findings("idle_gaps");
   ASSERT_EQ(findings.size(), 1u);
-  // 400 us a step, 300 idle, 1 of it stays; at the least 80 % of the 100 busy ones hide host time.
-  expect_saved(findings[0], 80, 299, 400);
+  // 400 us a step, 300 idle, 1 of it stays; at the least 65 of the 100 busy ones hide host time, which becomes a tenth
+  // longer.
+  expect_saved(findings[0], 65 - 29.9, 299, 400);
   EXPECT_NE(findings[0].evidence.back().find("not checked"), std::string::npos);
   EXPECT_TRUE(traced.findings("launch_bound").empty());
   EXPECT_TRUE(traced.findings("sync_stall").empty());
+  // Half of that where the host's work is most of the step.
+  TraceBuilder more;
+  for (int i = 0; i < 500; ++i) more.host_work(997'800).launch("step(float*)", kFilling, 256, 100'000);
+  const auto bound = Traced(more.trace()).findings("idle_gaps");
+  ASSERT_EQ(bound.size(), 1u);
+  EXPECT_NEAR(bound[0].saved_low, 0.95 * 32.5 / 1000 - 0.01, 0.003);
+}
+
+TEST(IdleGaps, SurelyHidesMostOfWhatIsShorterThanTheGpusWork) {
+  TraceBuilder t;
+  for (int i = 0; i < 200; ++i)
+    t.launch("step(float*)", kFilling, 256, 100'000).device_sync().host_work(50'000);
+  const auto findings = Traced(t.trace()).findings("idle_gaps");
+  ASSERT_EQ(findings.size(), 1u);
+  // A step of 156.5 us, of which 55.5 are idle.
+  EXPECT_NEAR(findings[0].saved_low, 0.95 * 0.65 * 55.5 / 156.5 - 0.01, 0.003);
 }
 
 TEST(IdleGaps, KeepsSilentWhereTheHostRunsAhead) {
@@ -197,6 +226,20 @@ TEST(IdleGaps, OwnsHostComputeBehindAWait) {
   EXPECT_EQ(traced.findings("idle_gaps").size(), 1u);
   EXPECT_TRUE(traced.findings("launch_bound").empty());
   EXPECT_TRUE(traced.findings("sync_stall").empty());
+}
+
+TEST(IdleGaps, OwnsHostComputeBehindASynchronousCopy) {
+  // Shorter than what a framework takes to launch something: that it comes behind a wait tells it from that.
+  TraceBuilder t;
+  for (int i = 0; i < 200; ++i)
+    t.launch("step(float*)", kFilling, 256, 60'000)
+        .copy_d2h(4 << 10, MemoryKind::pinned, false)
+        .host_work(12'000);
+  const Traced traced(t.trace());
+  const auto findings = traced.findings("idle_gaps");
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].evidence[0].find("1 gap a step"), std::string::npos) << findings[0].evidence[0];
+  EXPECT_TRUE(traced.findings("launch_bound").empty());
 }
 
 TEST(IdleGaps, NamesTheFunction) {

@@ -65,6 +65,22 @@ TEST(WholeTraces, BothDefectsAreFoundInTheirOrder) {
   EXPECT_GT(diagnosis.together_high, diagnosis.findings[0].saved_high);
 }
 
+TEST(WholeTraces, WhatStampsKeepApartIsCountedWhereLittleStays) {
+  // Of a step of 105 us a kernel of one block is 100, and two others of 1 us are queued behind it.
+  TraceBuilder t;
+  for (int step = 0; step < 200; ++step) {
+    t.launch("narrow(float*)", 1, 256, 100'000);
+    for (int i = 0; i < 2; ++i) t.launch("short_" + std::to_string(i) + "(float*)", 1056, 256, 1'000);
+  }
+  const Diagnosis diagnosis = diagnose(real(t.trace())->facts());
+  ASSERT_GE(diagnosis.findings.size(), 1U) << told(diagnosis);
+  EXPECT_EQ(diagnosis.findings[0].id, "small_grid");
+  // 2 us stay of the narrow one, 2 of the others, 3 between them, of which stamps may make 0.55 each.
+  const double step = 105, left = 7, apart = 3 * 0.55;
+  const double high = (step - left) / (step - apart);
+  EXPECT_NEAR(diagnosis.findings[0].saved_high, high + 0.03 * (1 - high), 0.002);
+}
+
 TEST(WholeTraces, ScalingAllTimesKeepsShares) {
   const Handle one = real(two_defects(1)), four = real(two_defects(4));
   const Diagnosis a = diagnose(one->facts()), b = diagnose(four->facts());

@@ -332,6 +332,7 @@ TEST(HeldUp, AreThreadsThatWouldWinIfTheyTookTheirShareOfTheWork) {
   EXPECT_TRUE(is_held_up(100e-6, 250e-6));
   EXPECT_FALSE(is_held_up(100e-6, 52e-6)) << "as it should be";
   EXPECT_FALSE(is_held_up(100e-6, 70e-6)) << "they win as it is";
+  EXPECT_TRUE(is_held_up(0.88e-6, 1.25e-6)) << "a twentieth is worth a look";
   EXPECT_FALSE(is_held_up(0.6e-6, 15e-6)) << "a fork costs more than they could gain";
   EXPECT_FALSE(is_held_up(1.2e-6, 1.2e-6)) << "not far above a share and a fork";
   EXPECT_FALSE(is_held_up(100e-6, 0)) << "never timed";

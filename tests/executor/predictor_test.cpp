@@ -105,6 +105,23 @@ TEST(Features, TheLargestPieceFollowsFromTheTiles) {
   EXPECT_GT(of("conv2d_channels", "N=1,Cin=1,h=64,w=64,Cout=64,kh=3,kw=3").pieces, 8);
 }
 
+TEST(Features, PiecesAreThoseOfThePhaseThatHasTheWork) {
+  const auto of = [](const char* name, const char* shape) {
+    return FeatureMap(op_named(name)).of(args_of(op_named(name), shape));
+  };
+  // Forty padded copies, and one block of positions against one of channels.
+  const Features small = of("conv2d_channels", "N=1,Cin=40,h=8,w=8,Cout=32,kh=3,kw=3,pad_y=1,pad_x=1");
+  EXPECT_EQ(small.pieces, 1);
+  EXPECT_EQ(small.phases, 2);
+  EXPECT_EQ(of("conv2d_channels", "N=1,Cin=40,h=40,w=17,Cout=32,kh=3,kw=3,pad_y=1,pad_x=1").pieces, 4);
+  // A range that is given needs no phase that finds it.
+  EXPECT_EQ(of("pixel_entropy", "h=64,w=64,W=5,range=auto").phases, 2);
+  const Features given = of("pixel_entropy", "h=64,w=64,W=5,range=fixed");
+  EXPECT_EQ(given.phases, 1);
+  EXPECT_GT(given.pieces, 1);
+  EXPECT_EQ(of("lstm_sequence", "T=100,B=4,I=16,H=256").phases, 100);
+}
+
 /// Times of a made-up machine: a fixed part, arithmetic that small dims slow down, and threads that fork.
 double made_up(const Features& f, const Candidate& candidate) {
   const double rate = 40e9 * candidate.threads;
@@ -367,6 +384,56 @@ TEST(Predictor, APlanThatWasTimedSeldomIsNotFree) {
   predictor.predict(f, 1, 0, kept);
   predictor.predict(f, 1, 1, made);
   EXPECT_NEAR(std::exp(made.log_seconds[0]) - std::exp(kept.log_seconds[0]), 500e-6, 50e-6);
+}
+
+TEST(Predictor, ThreadsAreNoDearerForHowTheyJumpWhereNobodyTakesThem) {
+  const ops::Op& op = op_named("relu");
+  MadeUpBackend one("simd", "relu"), threads("threads", "relu");
+  const std::vector<Candidate> candidates{one.add("default", 1), threads.add("default", 2),
+                                          threads.add("stream", 2)};
+  const FeatureMap map(op);
+  OpPoints points;
+  ShapeSource source(op);
+  // Short calls are forked or not, as it happens; long ones take the default way a tenth less than the other.
+  for (int i = 0; i < 24; ++i) {
+    const Args args = source.scaled(source.standard().front(), 3e-8 * std::pow(1.6, i));
+    const double alone = 1e-8 + 1e-10 * static_cast<double>(args.dim[0]);
+    const double fork = alone > 1e-6 ? 4e-7 : i % 2 == 0 ? 1e-7 : 2e-6;
+    points.points.push_back(
+        Point{.args = args,
+              .samples = {
+                  {.seconds = alone}, {.seconds = fork + alone / 2}, {.seconds = 1.1 * (fork + alone / 2)}}});
+  }
+  const Predictor predictor(map, candidates, points, Caches{});
+  Estimates out;
+  const Args args = points.points[20].args;
+  predictor.predict(map.of(args), 0b111, 0, out);
+  EXPECT_NEAR(out.log_seconds[1], std::log(points.points[20].samples[1].seconds), 0.02);
+  EXPECT_LT(out.log_seconds[1], out.log_seconds[2]);
+  // Where they may be taken, what makes them jump is the machine, and no reason to take the other way on as many.
+  for (std::size_t i = 14; i < 24; i += 2) points.points[i].samples[1].seconds *= 1.6;
+  const Predictor jumping(map, candidates, points, Caches{});
+  jumping.predict(map.of(points.points[19].args), 0b111, 0, out);
+  EXPECT_NEAR(out.log_seconds[2] - out.log_seconds[1], std::log(1.1), 0.01);
+}
+
+TEST(Predictor, LongCallsInPiecesTakeThreadsLessThanOneOfThem) {
+  const ops::Op& op = op_named("matmul");
+  OneAndEight ways("matmul");
+  const auto candidates = ways.candidates();
+  const FeatureMap map(op);
+  OpPoints points = points_of(op, candidates, 48);
+  for (Point& point : points.points) point.samples[1].seconds = 1.3 * point.samples[0].seconds;
+  const Predictor predictor(map, candidates, points, Caches{});
+  const auto apart = [&](const char* shape) {
+    Estimates out;
+    predictor.predict(map.of(args_of(op, shape)), 0b11, 0, out);
+    EXPECT_LT(out.sigma[1], 0.2F);
+    return out.log_seconds[1] - out.log_seconds[0];
+  };
+  EXPECT_LT(apart("M=300,N=300,K=300"), -0.1F) << "some 1.4 ms alone";
+  EXPECT_GT(apart("M=64,N=100,K=64"), 0.1F) << "some 20 us alone: a fork may cost more than it gains";
+  EXPECT_GT(apart("M=16,N=64,K=20000"), 0.1F) << "one piece";
 }
 
 TEST(Pick, TakesTheCheapestAndBreaksTiesForFewerThreads) {

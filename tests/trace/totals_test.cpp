@@ -11,6 +11,7 @@
 #include <map>
 #include <vector>
 
+#include "trace/inject/course.h"
 #include "trace/inject/turns.h"
 
 namespace fulcrum::trace::inject {
@@ -323,17 +324,63 @@ TEST(Totals, a_thread_whose_kernels_never_came_is_told) {
   EXPECT_EQ(edges.totals.lost(), 0);
 }
 
-TEST(Totals, as_they_stand_they_hold_what_was_seen_so_far) {
+/// Four launches with each other call, and forty calls at the start that never come again.
+struct Started : Watched {
+  Late late;
+  Started() {
+    others = 40;
+    launch(1, 100, true);
+    Course course;
+    for (int i = 0; i < 400; ++i) {
+      course.note(now_ns, {.kernels = launched, .others = others});
+      launch(1, 4, true);
+      ++others;
+    }
+    late = course.later_half(now_ns, {.kernels = launched, .others = others});
+  }
+  std::int64_t end_after(int more, bool is_seen) {
+    totals.end_window(now_ns, {.kernels = launched, .others = others}, {}, late);
+    const std::int64_t before = others;
+    launch(1, 4 * more, false);
+    const auto all =
+        totals.end(now_ns, {{.kernels = 0, .others = is_seen ? others + more - before : -1}, false});
+    return all.at(0).count;
+  }
+};
+
+TEST(Totals, calls_at_the_start_do_not_tell_how_many_launches_go_with_one) {
+  EXPECT_NEAR(double(Started().end_after(3'000, true)), 1'700 + 12'000, 100);
+  Started pause;  // nobody counted, and the program took two seconds to start
+  pause.totals = Totals();
+  pause.now_ns = kSecond;
+  pause.launched = 0;
+  pause.launch(1, 1, true);
+  pause.now_ns += 2 * kSecond;
+  pause.launch(1, 1'699, true);
+  pause.late = {{.kernels = 800}, 8'000'000};
+  EXPECT_NEAR(double(pause.end_after(3'000, false)), 1'700 + 12'000, 100);
+}
+
+TEST(Totals, as_they_stand_they_are_what_they_would_be_at_the_end) {
   Watched run;
+  const auto standing = [&run](const Totals::Open* open, std::int64_t behind) {
+    const auto all = run.totals.standing(run.now_ns, open, {{.kernels = behind}, true});
+    return all.size() == 1 ? all[0].count : -1;
+  };
   run.launch(1, 100, true);
-  EXPECT_EQ(run.totals.now().at(0).count, 100);
+  const Totals::Open first{{.kernels = 100}, {}};
+  EXPECT_EQ(standing(&first, 0), 100);
   run.close();
   run.launch(1, 700, false);
+  EXPECT_EQ(standing(nullptr, 700), 800);
   run.open();
-  run.launch(1, 100, true);
+  run.launch(1, 60, true);
+  const Totals::Open second{{.kernels = 60}, {{.kernels = 700}, true}};
+  EXPECT_EQ(standing(&second, 0), 860);
+  run.launch(1, 40, true);
   run.close();
-  EXPECT_EQ(run.end().at(1).first, 900);
-  EXPECT_TRUE(run.totals.now().empty());
+  EXPECT_EQ(standing(nullptr, 0), 900);
+  EXPECT_EQ(run.end().at(1).first, 900) << "to look changes nothing";
 }
 
 /// Ten kernels of which the first takes longer in the second window, and the others as said; the second window is of

@@ -79,16 +79,30 @@ __device__ inline void exchange(float (&v)[kWarp], int lane) {
   if constexpr (kHalf > 1) exchange<kHalf / 2>(v, lane);
 }
 
-/// The sum over lanes of values[index], where index may differ between lanes.
+/// The sum over lanes of v[index], where index may differ between lanes, with the additions of sum_over_lanes(). As in
+/// exchange(), a half of the lanes gives the other half's values away while there are several, so that it takes few
+/// exchanges.
 template <int kCount>
-__device__ inline float sum_chosen(const float (&values)[kCount], int index) {
-  float mine = 0;
+__device__ inline float sum_chosen(float (&v)[kCount], int index) {
+  static_assert(kCount > 0 && kCount <= kWarp && (kCount & (kCount - 1)) == 0);
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
 #pragma unroll
-  for (int i = 0; i < kCount; ++i) {
-    const float sum = sum_over_lanes(values[i]);
-    if (index == i) mine = sum;
+  for (int step = 0; step < 5; ++step) {
+    const int distance = kWarp / 2 >> step, half = kCount / 2 >> step;
+    if (half == 0) {
+      v[0] = v[0] + __shfl_xor_sync(0xFFFFFFFFu, v[0], distance);
+      continue;
+    }
+    const bool upper = (lane & distance) != 0;
+#pragma unroll
+    for (int i = 0; i < kCount / 2; ++i) {
+      if (i >= half) continue;
+      const float given = upper ? v[i] : v[i + half], kept = upper ? v[i + half] : v[i];
+      v[i] = kept + __shfl_xor_sync(0xFFFFFFFFu, given, distance);
+    }
   }
-  return mine;
+  // Lanes from index * kWarp / kCount on have the sum.
+  return kCount == 1 ? v[0] : __shfl_sync(0xFFFFFFFFu, v[0], index * (kWarp / kCount));
 }
 
 /// The sum of value l in lane l, with the additions of sum_over_lanes().
@@ -186,7 +200,7 @@ struct Tile {
   }
 
   __device__ void multiply() {
-    constexpr int kAhead = !kAligned || kQueries == 8 ? 1 : kRows == 1 ? 6 : 2;
+    constexpr int kAhead = !kAligned || kQueries == 8 ? 1 : kRows == 1 ? 6 : kRows == 2 ? 3 : 2;
     std::int64_t at = 4 * lane;
     for (std::int64_t step = 0; step < d / (kAhead * kStep); ++step, at += kAhead * kStep) {
       add_steps<kAhead>(at, kAhead * kStep);

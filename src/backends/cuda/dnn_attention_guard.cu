@@ -410,14 +410,23 @@ template <bool kBf16, bool kResults>
 fulcrum_status check(const AttentionGuard& g, cudaStream_t stream) {
   const int64_t parts = (g.queries + kPatchRows - 1) / kPatchRows, ctas = parts * g.batches * g.heads;
   if (ctas > std::numeric_limits<int32_t>::max()) return too_many();
-  const bool can_follow = streaming::can_follow(nullptr) != 0;
-  // Never on more than half of the multiprocessors: should CTAs of the attention be left to begin, which is not ruled
-  // out for good, they have room.
-  const bool early = can_follow && 2 * ctas <= device().sms && let_next_begin_early(stream);
-  const streaming::Launch launch{.ctas = ctas, .threads = kThreads, .programmatic = can_follow && !early};
   const auto kernel = g.d == 64    ? attention_guard_check<kBf16, 8, kResults>
                       : g.d == 128 ? attention_guard_check<kBf16, 16, kResults>
                                    : attention_guard_check<kBf16, 0, kResults>;
+  // Never on more than half of the multiprocessors: should CTAs of the attention be left to begin, which is not ruled
+  // out for good, they have room.
+  const bool early =
+      streaming::can_follow(nullptr) != 0 && 2 * ctas <= device().sms && let_next_begin_early(stream);
+  // More than half of a multiprocessor's shared memory, which is not used: so that no two CTAs share one while others are
+  // free. Where it cannot be had they may, and all else stays as it is.
+  constexpr size_t kApart = 120 << 10;
+  const bool apart = early &&
+                     device().shared_bytes_per_block >= static_cast<int>(kApart + sizeof(GuardFinds)) &&
+                     streaming::allow_shared<kApart>(kernel).code == FULCRUM_OK;
+  // Without that edge it comes behind the attention altogether. A programmatic launch gives 0.3 us, and then nobody says
+  // that the operands are there when the check begins: the library's kernel may have begun early itself.
+  const streaming::Launch launch{
+      .ctas = ctas, .threads = kThreads, .programmatic = false, .shared_bytes = apart ? kApart : 0};
   return streaming::launch(kernel, launch, stream, 1, g, static_cast<unsigned>(parts));
 }
 

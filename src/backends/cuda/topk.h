@@ -31,8 +31,9 @@ struct StreamShape {
   int queries = 1, rows = 1;  // of a warp at once
   std::int64_t groups = 0, chunks = 0;
   int threads = 0;
-  int capacity = 0;       // keys a query in shared memory; 0: they live in registers
-  bool is_short = false;  // every CTA has all rows
+  int capacity = 0;        // keys a query in shared memory; 0: they live in registers
+  bool is_short = false;   // every CTA has all rows
+  bool is_spread = false;  // every CTA has as many as a warp has lanes
 
   std::size_t list_bytes(int k) const {
     return chunks > 1 ? static_cast<std::size_t>(groups * queries * chunks * k) * 8 : 0;

@@ -91,8 +91,79 @@ struct Choice {
     }
   }
 
+  /// As refresh(), for few queries: each warp has some of them, each lane a group of rows.
+  __device__ __forceinline__ void refresh_few(bool first) {
+    constexpr int kOwn = kQueries / (kTensorThreads / 32), kHalf = 16;
+    static_assert(Tile::kMaxima == 32 && kOwn == 4 && kTops == kHalf);
+    const int own = warp * kOwn, k = s.search.k;
+    const std::int64_t left =
+        s.search.query_count - query0 - own;  // of the warp's queries those that are there
+    constexpr float kInfinity = INFINITY;
+    float v[kOwn];
+#pragma unroll
+    for (int j = 0; j < kOwn; ++j) v[j] = state.maxima[lane][own + j];
+    for (int j = 0; s.tops && j < kOwn && j < left; ++j) {
+      float most = state.maxima[lane][own + j];
+      for (int width = 16; width >= s.given; width /= 2)
+        most = fmaxf(most, __shfl_xor_sync(kAll, most, width));
+      const int top = (static_cast<int>(chunk) * s.given + lane) & (kTops - 1);
+      if (lane < s.given && most > -kInfinity)
+        atomicMax(s.tops + (query0 + own + j) * kTops + top, order_of(most));
+    }
+    sort_over_lanes(v, 32, lane);
+    float best = -kInfinity;  // of query `lane` of the warp
+#pragma unroll
+    for (int j = 0; j < kOwn; ++j) {
+      const float kth = __shfl_sync(kAll, v[j], k - 1);
+      if (lane == j) best = kth;
+    }
+    if (s.tops) {
+      float told[kOwn / 2];  // each half of the lanes has those of a query
+      bool complete = false;
+      for (int more = first ? kMoreQuestions : 0; !complete; --more) {
+        complete = true;
+#pragma unroll
+        for (int i = 0; i < kOwn / 2; ++i) {
+          const int query = 2 * i + lane / kHalf;
+          std::uint32_t order = order_of(-kInfinity);
+          if (query < left)
+            asm volatile("ld.volatile.global.u32 %0, [%1];"
+                         : "=r"(order)
+                         : "l"(s.tops + (query0 + own + query) * kTops + lane % kHalf)
+                         : "memory");
+          told[i] = order == 0 ? -kInfinity : score_of(order);
+          complete &= order != 0;
+        }
+        complete = __all_sync(kAll, complete) != 0 || more <= 0;
+      }
+      sort_over_lanes(told, kHalf, lane);
+#pragma unroll
+      for (int j = 0; j < kOwn; ++j) {
+        const float kth = __shfl_sync(kAll, told[j / 2], j % 2 * kHalf + k - 1);
+        if (lane == j) best = fmaxf(best, kth);
+      }
+    }
+    if (lane >= kOwn) return;
+    float bound = kInfinity;
+    if (lane < left) {
+      bound = best - state.margin[own + lane];
+      if (bound == bound) {
+        const unsigned seen = atomicMax(s.bounds + query0 + own + lane, order_of(bound));
+        if (seen != 0) bound = fmaxf(bound, score_of(seen));
+      }
+    }
+    state.bound[own + lane] = bound;
+  }
+
   /// New bounds from the maxima, shared with the CTAs of other rows. Barriers around it.
   __device__ __forceinline__ void refresh(bool first) {
+    if constexpr (kQueries == 16) {
+      refresh_few(first);
+    } else {
+      refresh_many(first);
+    }
+  }
+  __device__ __forceinline__ void refresh_many(bool first) {
     const int query = static_cast<int>(threadIdx.x);
     if (query >= kQueries) return;
     constexpr float kInfinity = INFINITY;

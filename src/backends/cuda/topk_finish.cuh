@@ -18,7 +18,8 @@ struct Picks {
   Key lists[kFinishMostWarps * 32];
   Key keys[kMostPicked];
   std::int32_t rows[kMostPicked];
-  int starts[kMostChunks + 1];  // of the chunks' candidates, one behind the other
+  int starts[kMostChunks + 1];   // of the chunks' candidates, one behind the other
+  int totals[kFinishMostWarps];  // of the candidates of each warp's chunks
   unsigned count;
   float bound;
   bool in_list;
@@ -42,27 +43,32 @@ struct Finish {
   /// Where each chunk's candidates begin; false when some were not kept.
   __device__ __forceinline__ bool learn_starts(int count) {
     bool complete = true;
-    const int chunks = static_cast<int>(s.chunks);
-    for (int chunk = threadIdx.x; chunk < chunks; chunk += blockDim.x) {
-      if (chunk >= static_cast<int>(blockDim.x)) count = __ldcg(s.counts + chunk * padded_queries + query);
+    const int chunks = static_cast<int>(s.chunks), threads = static_cast<int>(blockDim.x);
+    int before = 0;  // in the chunks of earlier rounds
+    for (int base = 0; base < chunks; base += threads) {
+      const int chunk = base + static_cast<int>(threadIdx.x);
+      if (base > 0) count = chunk < chunks ? __ldcg(s.counts + chunk * padded_queries + query) : 0;
       complete &= count <= kCandidates;
-      picks.starts[chunk + 1] = count;
-    }
-    if (__syncthreads_or(!complete)) return false;
-    int before = 0;
-    for (int base = 0; warp == 0 && base < chunks; base += 32) {
-      int sum = base + lane < chunks ? picks.starts[base + lane + 1] : 0;
+      int sum = count;
 #pragma unroll
       for (int distance = 1; distance < 32; distance *= 2) {
         const int other = __shfl_up_sync(kAll, sum, distance);
         if (lane >= distance) sum += other;
       }
-      if (base + lane < chunks) picks.starts[base + lane + 1] = before + sum;
-      before += __shfl_sync(kAll, sum, 31);
+      if (lane == 31) picks.totals[warp] = sum;
+      __syncthreads();
+      sum += before;
+#pragma unroll 4
+      for (int other = 0; other < warps; ++other) {
+        const int total = picks.totals[other];
+        if (other < warp) sum += total;
+        before += total;
+      }
+      if (chunk < chunks) picks.starts[chunk + 1] = sum;
+      __syncthreads();  // the totals are written again
     }
     if (threadIdx.x == 0) picks.starts[0] = 0;
-    __syncthreads();
-    return true;
+    return __syncthreads_or(!complete) == 0;
   }
 
   /// Candidate number i of all.

@@ -14,6 +14,8 @@ constexpr int kThreads = 256;
 // Of CTAs that have all rows: as many threads as give each warp a tile or two.
 constexpr int kShortThreads = 1024, kShortManyThreads = 512;
 constexpr std::int64_t kShortRows = 128, kShortManyRows = 256;
+// Of CTAs that have a few rows each.
+constexpr int kSpreadThreads = 512, kSpreadTile = 2, kSpreadQueries = 4;
 
 /// One streamed kernel of either kind, by the shape and the kind of rows.
 using Kernel = void (*)(Stream);
@@ -37,6 +39,9 @@ Kernel kernel_of(const Search& s, const StreamShape& shape) {
   if (shape.is_short)
     return shape.queries == 8 ? short_kernel<4, 8, kShortManyThreads>(s.known)
                               : short_kernel<1, 1, kShortThreads>(s.known);
+  if (shape.is_spread)
+    return s.known ? spread_topk<kSpreadTile, kSpreadQueries, false, kSpreadThreads>
+                   : spread_topk<kSpreadTile, kSpreadQueries, true, kSpreadThreads>;
   if (shape.capacity > 0) {
     if (shape.queries == 4)
       return s.aligned ? large_kernel<true, 4>(s.known) : large_kernel<false, 4>(s.known);
@@ -84,6 +89,23 @@ bool take_short(const Search& s, StreamShape& shape) {
   return true;
 }
 
+/// Several queries, and at most so many rows that the last merge has a list a lane: every CTA has one round, all of them
+/// run at once, and on most SMs there is one.
+bool take_spread(const Search& s, StreamShape& shape) {
+  const std::int64_t groups = streaming::divide_up(s.query_count, kSpreadQueries),
+                     chunks = streaming::divide_up(s.row_count, kSpreadRows);
+  if (!s.aligned || s.k > kWarpMost || s.query_count < kSpreadQueries || chunks < 2 || chunks > 32 ||
+      groups * chunks > device().sms || 2 * groups * chunks < device().sms)
+    return false;
+  shape.is_spread = true;
+  shape.queries = kSpreadQueries;
+  shape.rows = kSpreadTile;
+  shape.threads = kSpreadThreads;
+  shape.groups = groups;
+  shape.chunks = chunks;
+  return true;
+}
+
 /// Rows that a stream past one query leaves in L2, where a search of the same rows finds them again. What stays has to be
 /// well below what L2 holds.
 std::int64_t kept_rows(const Search& s) {
@@ -95,7 +117,7 @@ std::int64_t kept_rows(const Search& s) {
 
 StreamShape stream_shape(const Search& s) {
   StreamShape shape{.threads = kThreads};
-  if (take_short(s, shape)) return shape;
+  if (take_short(s, shape) || take_spread(s, shape)) return shape;
   if (s.k > kWarpMost) shape.capacity = 2 * static_cast<int>(std::bit_ceil(static_cast<unsigned>(s.k)));
   take_tile(s, shape);
   shape.groups = streaming::divide_up(s.query_count, shape.queries);

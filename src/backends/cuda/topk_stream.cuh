@@ -12,6 +12,8 @@
 
 namespace fulcrum::backends::cuda::topk {
 
+inline constexpr int kSpreadRows = 32;  // of a CTA
+
 struct Stream {
   Search search;
   std::int64_t groups, chunks;
@@ -238,6 +240,39 @@ __global__ void __launch_bounds__(kThreads, 1) short_topk(Stream s) {
     const std::int64_t at = (query + j) * k;
     write_lane(keys[j * s.capacity + lane], k, lane, s.search.ids + at, s.search.scores + at);
   }
+}
+
+/// Too many rows for one CTA, few for the device: each CTA has 32 of them, whose keys it sorts once they are all there.
+/// The last CTA of a group merges the others' lists, at most one a lane. Groups and tiles as in stream_topk().
+template <int kRows, int kQueries, bool kRowSquares, int kThreads>
+__global__ void __launch_bounds__(kThreads, 1) spread_topk(Stream s) {
+  using Tile = cosine::Tile<true, kRows, kQueries, kRowSquares>;
+  static_assert(kThreads / 32 * kRows == kSpreadRows && kThreads / 32 >= kQueries && Tile::kQuerySquares);
+  __shared__ Key keys[kQueries][kSpreadRows];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, k = s.search.k;
+  const unsigned group = blockIdx.x % static_cast<unsigned>(s.groups),
+                 chunk = blockIdx.x / static_cast<unsigned>(s.groups);
+  const std::int64_t query = min(std::int64_t{group} * kQueries, s.search.query_count - kQueries);
+  const std::int64_t first = std::int64_t{chunk} * kSpreadRows, wanted = first + warp * kRows;
+  fetch_first_row<true>(s.search, wanted, lane);
+  if (warp < kQueries) keys[warp][lane] = 0;
+  __syncthreads();
+  streaming::follow();
+  if (wanted < s.search.row_count) {
+    const std::int64_t row = min(wanted, s.search.row_count - kRows), mine = row + lane / kQueries;
+    Tile tile{s.search.queries + query * s.search.d, s.search.rows + row * s.search.d, s.search.d, lane};
+    tile.multiply();
+    const float score = tile.score(0, s.search.inverse ? s.search.inverse + row : nullptr);
+    if (lane < Tile::kPairs && mine >= wanted) keys[lane % kQueries][mine - first] = key_of(score, mine);
+  }
+  __syncthreads();
+  Key* ranks = s.lists + (std::int64_t{group} * kQueries + warp) * k * s.chunks;  // of the warp's query
+  if (warp < kQueries) store_ranks(sort_lanes(keys[warp][lane], lane), k, lane, ranks, s.chunks, chunk);
+  if (!is_last_block(s.tickets + group, static_cast<unsigned>(s.chunks)) || warp >= kQueries) return;
+  WarpList best;
+  merge_first_ranks(best, ranks, s.chunks, 0, 1, k, lane);
+  const std::int64_t at = (query + warp) * k;
+  write_lane(best.mine, k, lane, s.search.ids + at, s.search.scores + at);
 }
 
 /// One query's list to its results.

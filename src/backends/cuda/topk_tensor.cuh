@@ -280,6 +280,24 @@ __device__ __forceinline__ float kth_largest(float (&v)[kCount], int k) {
   return result;
 }
 
+/// kCount values a lane to descending order over groups of `size` lanes each, a power of two. In short code: it runs
+/// once or twice a call, and instructions have to be fetched.
+template <int kCount>
+__device__ __forceinline__ void sort_over_lanes(float (&v)[kCount], int size, int lane) {
+#pragma unroll 1
+  for (int run = 2; run <= size; run *= 2) {
+#pragma unroll 1
+    for (int distance = run / 2; distance > 0; distance /= 2) {
+      const bool takes_larger = ((lane & distance) == 0) == ((lane & run) == 0 || run == size);
+#pragma unroll
+      for (float& mine : v) {
+        const float other = __shfl_xor_sync(kAll, mine, distance);
+        mine = takes_larger ? fmaxf(mine, other) : fminf(mine, other);
+      }
+    }
+  }
+}
+
 /// Tells all CTAs of the largest products in kCount groups of this one's rows, a power of two. Leaves others in `v`.
 template <int kCount>
 __device__ __forceinline__ void give_tops(const TensorSearch& s, std::int64_t query, int chunk,

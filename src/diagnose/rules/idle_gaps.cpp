@@ -14,7 +14,10 @@ namespace {
 
 constexpr std::int64_t kShortestNs = 10'000;
 constexpr std::size_t kLeastGaps = 3;
-constexpr double kSurelyOverlaps = 0.8;  // of what the GPU's own work could hide
+constexpr double kSurelyOverlaps = 0.65;  // of what the GPU's own work could hide
+// Ahead of the GPU the host works on another buffer than the one before, and beside copies: where a step takes as long
+// as its work, that may become slower.
+constexpr double kSlowerHost = 0.1;
 
 struct Gaps {
   Change change;
@@ -64,7 +67,10 @@ Looked look(const Facts& facts) {
   if (gaps.ops.size() < kLeastGaps || gaps.seconds < facts.threshold * all) return {};
   const double high = std::min(gaps.seconds, saved_seconds(facts, gaps.change));
   // At the least the host's work is done while the GPU does its own.
-  const double low = std::min(high, kSurelyOverlaps * std::min(gaps.seconds, busy_seconds(facts)));
+  const double busy = busy_seconds(facts);
+  const double overlaps = kSurelyOverlaps * std::min(gaps.seconds, busy);
+  const double slower = gaps.seconds > busy ? kSlowerHost * gaps.seconds : 0;
+  const double low = std::min(high, std::max(overlaps - slower, overlaps / 2));
 
   Finding finding;
   finding.subject = "host";

@@ -20,10 +20,14 @@ constexpr std::size_t kLongestRun = 64;  // launches a graph holds where no iter
 // Between two nodes of a graph it may take longer or less long than the simulation says.
 constexpr double kNodeSlowerSeconds = 0.5e-6, kNodeFasterSeconds = 0.35e-6;
 constexpr double kLeastNodeSeconds = 0.6e-6;  // a GPU starts no more nodes than that, of however many graphs
+// What a kernel takes to begin and to end. Where one that does next to nothing else is launched again and again, two become one.
+constexpr double kEmptyKernelSeconds = 0.9e-6, kLittleElseSeconds = 1.1e-6, kFused = 0.5;
 
 struct Runs {
   Change launches, host;  // launches gone; and the host time between them gone as well
   double nodes = 0;       // launches that a graph takes over
+  double fused = 0;       // of them, those that become a part of the one before
+  double fused_seconds = 0;
   std::vector<std::uint32_t> ops, calls;
   std::set<std::uint32_t> streams;
 };
@@ -42,14 +46,29 @@ bool goes_into_graph(const Facts& facts, const Joined& joined, std::uint32_t num
   return is_launch(kind);
 }
 
+// The same kernel at the same size in the same stream as the one launched before it.
+bool repeats(const Facts& facts, std::int64_t before, std::int64_t op) {
+  if (before < 0) return false;
+  const GpuTrace::Op &a = facts.trace.ops[std::size_t(before)], &b = facts.trace.ops[std::size_t(op)];
+  return a.kind == GpuOpKind::kernel && b.kind == GpuOpKind::kernel && a.shape == b.shape &&
+         a.stream == b.stream;
+}
+
 // One run: its first launch becomes that of the graph.
 void take_over(const Facts& facts, const Joined& joined, std::span<const std::uint32_t> run, Runs& runs) {
   std::size_t launches = 0;
   for (const std::uint32_t call : run) launches += joined.op_of_call[call] >= 0;
   if (launches < kLeastRun) return;
   bool first = true;
+  std::int64_t last = -1;
   for (const std::uint32_t call : run) {
     const std::int64_t op = joined.op_of_call[call];
+    const double seconds = op < 0 ? 0 : double(facts.trace.ops[std::size_t(op)].duration_ns()) * 1e-9;
+    if (op >= 0 && seconds < kLittleElseSeconds && repeats(facts, last, op)) {
+      runs.fused += kFused;
+      runs.fused_seconds += kFused * std::min(kEmptyKernelSeconds, seconds);
+    }
+    if (op >= 0) last = op;
     if (first) {
       first = op < 0;
       continue;
@@ -171,7 +190,9 @@ Looked look(const Facts& facts) {
   const double a_node = kNodeFasterSeconds + (beside ? facts.timeline.tracing_per_launch.seconds : 0);
   const double faster = simulated + a_node * runs.nodes / double(runs.streams.size());
   const double most = beside ? faster : std::min(wait.seconds, faster);
-  const double high = std::min(most, facts.timeline.seconds - kLeastNodeSeconds * runs.nodes);
+  const double high =
+      std::min(most + runs.fused_seconds,
+               facts.timeline.seconds - kLeastNodeSeconds * std::max(0.0, runs.nodes - runs.fused));
   // Fusing every other kernel, or a graph with the host's work between launches left as it is; a graph of one step, even
   // where that has few kernels.
   const double low = taken_over(facts, kernels / steps(facts)) *

@@ -30,11 +30,9 @@ class Recorder {
   void keep(bool yes) { keep_ = yes; }
   /// Writes what has gathered.
   void write();
-  /// Writes the totals that changed as they stand; of several records of a total the last one counts.
-  void write_totals() { append_totals(totals.now()); }
-  void end_totals(std::int64_t end_ns, const Totals::Gap& behind) {
-    append_totals(totals.end(end_ns, behind));
-  }
+  /// Each total has its place in the file, where it is written again and again: a killed program leaves them as they
+  /// last stood, and the file does not grow by them.
+  void write_totals(const std::vector<file::Total>&);
   /// What was lost since the last call. `lost_calls` counts from the start.
   void write_drops(std::int64_t lost_calls);
 
@@ -81,7 +79,6 @@ class Recorder {
   std::uint32_t stream(std::uint32_t context, std::uint32_t cupti_id, std::uint32_t device);
   void describe_stream(std::uint32_t context, std::uint32_t cupti_id, std::uint32_t flags);
   std::uint32_t thread(pid_t tid);
-  void append_totals(const std::vector<file::Total>&);
   void remember(std::uint32_t correlation, const Addresses&);
   Addresses addresses(std::uint32_t correlation, std::uint32_t runtime_correlation) const;
 
@@ -110,6 +107,12 @@ class Recorder {
   // Where copies came from and went, by correlation: the younger half and the older half of what is remembered.
   std::unordered_map<std::uint32_t, Addresses> addresses_, older_addresses_;
   std::unordered_map<std::uint32_t, Api> runtime_apis_, driver_apis_;
+
+  struct TotalsPlace {
+    std::int64_t at;
+    std::vector<std::uint64_t> keys;  // shape and stream, in the order of the records there
+  };
+  std::vector<TotalsPlace> totals_places_;
 
   std::vector<file::Kernel> kernels_;
   std::vector<file::Copy> copies_;

@@ -203,8 +203,33 @@ void Recorder::write() {
   write_all(writer_, file::Kind::fault, faults_);
 }
 
-void Recorder::append_totals(const std::vector<file::Total>& all) {
-  if (!all.empty()) writer_.append(file::Kind::total, all.data(), sizeof(file::Total), all.size());
+void Recorder::write_totals(const std::vector<file::Total>& all) {
+  const auto key_of = [](const file::Total& t) { return std::uint64_t{t.shape} << 32 | t.stream; };
+  std::unordered_map<std::uint64_t, const file::Total*> left;
+  for (const file::Total& total : all) left.emplace(key_of(total), &total);
+  std::vector<file::Total> records;
+  for (const TotalsPlace& place : totals_places_) {
+    records.clear();
+    for (const std::uint64_t key : place.keys)
+      if (const auto found = left.find(key); found != left.end()) {
+        records.push_back(*found->second);
+        left.erase(found);
+      }
+    // None is ever taken back, so they are as many as there were.
+    if (records.size() == place.keys.size())
+      writer_.overwrite(place.at, records.data(), records.size() * sizeof(file::Total));
+  }
+  if (left.empty()) return;
+  // Behind their shapes, which a reader must have met before them.
+  TotalsPlace place;
+  records.clear();
+  for (const file::Total& total : all)
+    if (left.contains(key_of(total))) {
+      records.push_back(total);
+      place.keys.push_back(key_of(total));
+    }
+  place.at = writer_.append_to_keep(file::Kind::total, records.data(), sizeof(file::Total), records.size());
+  if (place.at >= 0) totals_places_.push_back(std::move(place));
 }
 
 void Recorder::write_drops(std::int64_t lost_calls) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include <semaphore.h>
@@ -17,6 +18,7 @@
 #include "trace/inject/buffers.h"
 #include "trace/inject/calls.h"
 #include "trace/inject/config.h"
+#include "trace/inject/course.h"
 #include "trace/inject/cupti_table.h"
 #include "trace/inject/governor.h"
 #include "trace/inject/recorder.h"
@@ -55,6 +57,20 @@ class Session {
   }
 
  private:
+  struct WindowEdge {
+    std::int64_t at_ns;
+    bool is_begin;
+    int stay;         // of a begin: how often CUPTI had been attached again
+    Launches within;  // of an end
+    Totals::Gap before;
+    Late late;  // of the first one's end
+  };
+  struct Standing {  // what totals are to be written with, as they stand
+    std::int64_t at_ns;
+    std::optional<Totals::Open> open;
+    Totals::Gap behind;
+  };
+
   bool open_file() noexcept;
   bool subscribe(bool is_first) noexcept;
   bool attach(bool is_first) noexcept;
@@ -71,7 +87,11 @@ class Session {
   void note_window(std::int64_t now_ns) noexcept;
   void begin_window() noexcept;
   void end_window(std::int64_t end_ns, const Launches&) noexcept;
-  void take_windows();
+  void push_edge(const WindowEdge&) noexcept;
+  std::optional<Standing> take_windows();
+  WindowEdge end_at(std::int64_t end_ns, const Launches&) const noexcept;
+  void ask_for_totals(std::int64_t now_ns) noexcept;
+  void note_course(std::int64_t now_ns) noexcept;
   void govern() noexcept;
   void control_loop() noexcept;
   void writer_loop() noexcept;
@@ -102,10 +122,14 @@ class Session {
   bool is_over_ = false;                                  // CUPTI is another's by now
   std::int64_t window_end_ns_ = 0, edge_ns_ = 0;
   std::int64_t window_others_ = 0;  // of the last one: calls that launch nothing
+  Course course_;                   // of the first one
+  bool is_first_ = true;            // it is open
   std::int64_t away_ns_ = 0;        // without CUPTI, since the last one
   bool gap_has_launches_ = true;    // announced, behind the last one
   int attaches_ = 0;
   std::int64_t attach_ns_ = 0;
+  std::int64_t totals_ns_ = 0;  // when they were last asked for
+  double written_share_ = 0;    // what tracing all costs, as the file has it
 
   // Attached or not: held by whoever of us calls CUPTI, so that nobody does while it goes.
   std::mutex cupti_mutex_;
@@ -118,18 +142,12 @@ class Session {
   std::atomic<std::int64_t> detach_ns_{0}, away_since_ns_{0};
 
   // Between the threads.
-  std::atomic<bool> keep_{true}, totals_wanted_{false}, drain_{false}, numbers_fit_{false};
-  struct WindowEdge {
-    std::int64_t at_ns;
-    bool is_begin;
-    int stay;         // of a begin: how often CUPTI had been attached again
-    Launches within;  // of an end
-    Totals::Gap before;
-  };
+  std::atomic<bool> keep_{true}, drain_{false}, numbers_fit_{false};
   std::mutex edges_mutex_;
-  std::vector<WindowEdge> edges_;  // that the writer's thread has not heard of
-  std::int64_t end_ns_ = 0;        // before drain_
-  Totals::Gap behind_;             // as well
+  std::vector<WindowEdge> edges_;     // that the writer's thread has not heard of
+  std::optional<Standing> standing_;  // as well; of now, so an edge that comes behind it takes it back
+  std::int64_t end_ns_ = 0;           // before drain_
+  Totals::Gap behind_;                // as well
   std::atomic<std::int64_t> seen_ops_{0}, seen_calls_{0}, lost_calls_{0};
   std::atomic<const char*> end_{nullptr};
   std::atomic<int> signal_{0};

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <ctime>
@@ -24,8 +25,8 @@ namespace {
 
 constexpr std::int64_t kFlushNs = 500'000'000;
 constexpr int kTickMs = 20, kWriterMs = 40;
-constexpr std::int64_t kTotalsNs = 10'000'000'000;
-constexpr std::int64_t kSpanNs = 1'000'000'000;  // windows are written down at least so often
+constexpr std::int64_t kTotalsNs = 500'000'000;  // and behind the edge of a window
+constexpr std::int64_t kSpanNs = 500'000'000;    // windows are written down at least so often
 // The program runs beside an attachment, but for 3 to 8 of its 10 ms.
 constexpr double kHeldUp = 0.6;
 constexpr std::int64_t kSignalNs = 3'000'000'000;  // a signal ends the process by then, whatever hangs
@@ -89,41 +90,82 @@ void Session::begin_window() noexcept {
   if (has_records_) flush(0);
   switch_window(true);
   window_begin_launches_ = edge_launches_;
-  try {
-    const std::lock_guard lock(edges_mutex_);
-    edges_.push_back({edge_ns_, true, attaches_, {}, {}});
-  } catch (...) {
-  }
+  push_edge({edge_ns_, true, attaches_, {}, {}, {}});
 }
 
-void Session::end_window(std::int64_t end_ns, const Launches& launches) noexcept {
-  WindowEdge edge{end_ns, false, 0, {}, {{}, gap_is_counted_}};
-  edge.within = launches.since(window_begin_launches_);
-  edge.before.launches = window_begin_launches_.since(window_end_launches_);
-  window_end_launches_ = launches;
-  window_end_ns_ = end_ns;
-  window_others_ = edge.within.others;
-  went_away_ = false;
-  away_ns_ = 0;
+void Session::push_edge(const WindowEdge& edge) noexcept {
   try {
     const std::lock_guard lock(edges_mutex_);
+    standing_.reset();
     edges_.push_back(edge);
   } catch (...) {
   }
+  totals_ns_ = 0;
 }
 
-void Session::take_windows() {
+/// The window that is open, as it would be if it ended.
+Session::WindowEdge Session::end_at(std::int64_t end_ns, const Launches& launches) const noexcept {
+  WindowEdge edge{end_ns, false, 0, {}, {{}, gap_is_counted_}, {}};
+  edge.within = launches.since(window_begin_launches_);
+  edge.before.launches = window_begin_launches_.since(window_end_launches_);
+  if (is_first_) edge.late = course_.later_half(end_ns, launches);
+  return edge;
+}
+
+void Session::end_window(std::int64_t end_ns, const Launches& launches) noexcept {
+  const WindowEdge edge = end_at(end_ns, launches);
+  window_end_launches_ = launches;
+  window_end_ns_ = end_ns;
+  window_others_ = edge.late.ns > 0 ? edge.late.launches.others : edge.within.others;
+  is_first_ = false;
+  went_away_ = false;
+  away_ns_ = 0;
+  push_edge(edge);
+}
+
+/// A second is what a killed program may lose.
+void Session::ask_for_totals(std::int64_t now) noexcept {
+  if (now - totals_ns_ < kTotalsNs) return;
+  totals_ns_ = now;
+  const Launches launches = rings.launches();
+  Standing standing{now, std::nullopt, {}};
+  if (in_window_) {
+    const WindowEdge edge = end_at(now, launches);
+    standing.open = Totals::Open{edge.within, edge.before};
+  } else {
+    standing.behind = gap_behind(launches, now);
+  }
+  const double share = governor_->full_share();
+  if (share >= 0 && std::abs(share - written_share_) > 0.1 * share) {
+    writer.property("full_overhead_share", share);
+    written_share_ = share;
+  }
+  const std::lock_guard lock(edges_mutex_);
+  standing_ = standing;
+}
+
+void Session::note_course(std::int64_t now) noexcept {
+  try {
+    course_.note(now, rings.launches());
+  } catch (...) {
+  }
+}
+
+std::optional<Session::Standing> Session::take_windows() {
   std::vector<WindowEdge> edges;
+  std::optional<Standing> standing;
   {
     const std::lock_guard lock(edges_mutex_);
     edges.swap(edges_);
+    standing.swap(standing_);
   }
   for (const WindowEdge& edge : edges) {
     if (edge.is_begin)
       recorder_->totals.begin_window(edge.at_ns, edge.stay);
     else
-      recorder_->totals.end_window(edge.at_ns, edge.within, edge.before);
+      recorder_->totals.end_window(edge.at_ns, edge.within, edge.before, edge.late);
   }
+  return standing;
 }
 
 void Session::note_window(std::int64_t now) noexcept {
@@ -175,20 +217,19 @@ void Session::govern() noexcept {
 void Session::control_loop() noexcept {
   if (!config.has_part("no-clocks")) start_clocks(writer);
   write_binaries(writer);
-  std::int64_t flushed_ns = now_ns(), totals_ns = flushed_ns;
+  std::int64_t flushed_ns = now_ns();
+  totals_ns_ = flushed_ns;
   while (end_ == nullptr && signal_ == 0) {
     if (wait_for(control_, kTickMs)) continue;
     if (!active()) return;
     const std::int64_t now = now_ns();
+    if (is_first_) note_course(now);
     if (now - flushed_ns >= kFlushNs) {
       flush(0);
       flushed_ns = now;
     }
     govern();
-    if (in_window_ && now - totals_ns >= kTotalsNs) {
-      totals_wanted_ = true;
-      totals_ns = now;
-    }
+    ask_for_totals(now_ns());
   }
   write_end();
   if (signal_ != 0) die_by(signal_);
@@ -235,8 +276,7 @@ void Session::write_end() noexcept {
 
 void Session::write_round() noexcept {
   // In this order: a copy's addresses come by its call, and a kernel belongs to the window that had begun before it.
-  const bool wants_totals = totals_wanted_;
-  take_windows();
+  const std::optional<Standing> standing = take_windows();
   recorder_->keep(keep_);
   std::int64_t lost = 0;
   rings.each([&](ThreadCalls& thread) {
@@ -252,10 +292,9 @@ void Session::write_round() noexcept {
       }
   }
   recorder_->write();
-  if (wants_totals) {
-    totals_wanted_ = false;
-    recorder_->write_totals();
-  }
+  if (standing)
+    recorder_->write_totals(recorder_->totals.standing(
+        standing->at_ns, standing->open ? &*standing->open : nullptr, standing->behind));
   recorder_->write_drops(lost);
   numbers_fit_ = recorder_->totals.numbers_fit();
   lost_calls_ = lost;
@@ -269,7 +308,7 @@ void Session::writer_loop() noexcept {
     try {
       write_round();
       if (drains) {
-        recorder_->end_totals(end_ns_, behind_);
+        recorder_->write_totals(recorder_->totals.end(end_ns_, behind_));
         recorder_->write_drops(lost_calls_);
         if (writer.lost_chunks() > 0) {
           writer.append(file::Kind::drop, file::Drop{now_ns(), writer.lost_chunks(), 0,

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <unordered_set>
 
 #include "trace/inject/turns.h"
 
@@ -20,6 +21,8 @@ constexpr double kMostApart = 0.02, kLeastDense = 0.5, kMostOff = 4, kMostMissin
 constexpr double kLeastOthers = 20;
 constexpr std::size_t kMostLookedAt =
     16'384;  // launches of a window; of more, what its edges cut off is little
+constexpr std::int64_t kLeastBefore = 4, kFarAbove = 20;  // of a kernel that is doubtful
+constexpr std::size_t kMostDoubtful = 4096;
 
 }  // namespace
 
@@ -31,6 +34,11 @@ void Totals::Sum::add(std::int64_t duration_ns) {
   ++histogram[std::min(39, int(std::bit_width(std::uint64_t(duration_ns))))];
 }
 
+bool Totals::Sum::is_doubtful(std::int64_t duration_ns) const {
+  return is_of_graph && count >= kLeastBefore && duration_ns / kFarAbove > sum_ns / count &&
+         doubtful.size() < kMostDoubtful;
+}
+
 void Totals::add(const Kernel& kernel) {
   // Records come late, and those of a window may come when the next has begun.
   auto window = windows_.rbegin();
@@ -38,9 +46,16 @@ void Totals::add(const Kernel& kernel) {
   if (window->begin_ns == 0) window->begin_ns = kernel.begin_ns;
   const std::uint64_t key =
       (std::uint64_t{kernel.shape} << 32 | kernel.stream) << 1 | (kernel.is_of_graph ? 1 : 0);
+  Sum& sum =
+      window->sums
+          .try_emplace(key, Sum{kernel.shape, kernel.stream, kernel.is_of_graph, 0, 0, INT64_MAX, 0, {}})
+          .first->second;
+  if (sum.is_doubtful(kernel.duration_ns)) {
+    sum.doubtful.push_back({kernel.begin_ns + kernel.duration_ns, kernel.duration_ns});
+    return;
+  }
   if (window->stay == 0) usual_[key].add(kernel.duration_ns);
-  window->sums.try_emplace(key, Sum{kernel.shape, kernel.stream, kernel.is_of_graph, 0, 0, INT64_MAX, 0, {}})
-      .first->second.add(kernel.duration_ns);
+  sum.add(kernel.duration_ns);
   if (kernel.is_of_graph) return;
   ++window->kernels_seen;
   if (window->order.size() <= kMostLookedAt) window->order.push_back({kernel.grid, kernel.duration_ns, key});
@@ -57,7 +72,7 @@ void Totals::begin_window(std::int64_t begin_ns, int stay) {
   windows_.back().stay = stay;
 }
 
-void Totals::end_window(std::int64_t end_ns, const Launches& within, const Gap& before) {
+void Totals::end_window(std::int64_t end_ns, const Launches& within, const Gap& before, const Late& late) {
   Window& window = windows_.back();
   window.end_ns = end_ns;
   window.kernels.within = double(within.kernels);
@@ -65,6 +80,7 @@ void Totals::end_window(std::int64_t end_ns, const Launches& within, const Gap& 
   window.others = double(within.others);
   window.announced = within.kernels;
   window.before = before;
+  window.late = late;
 }
 
 /// Kernels are numbered by context. Memsets may have numbers too, and nodes of graphs: as many as in the windows.
@@ -101,8 +117,11 @@ double Totals::kernels_between(const Window& before, Window& after) {
 
 /// Where no window came behind it, or none with kernels in it: as many with each other call as before.
 double Totals::by_other_calls(const Window& before, const Gap& gap, double passed_ns) const {
-  if (gap.launches.others >= 0 && before.others >= kLeastOthers)
-    return before.kernels.within / before.others * double(gap.launches.others);
+  const bool is_late = before.late.ns > 0;
+  const double others = is_late ? double(before.late.launches.others) : before.others;
+  const double kernels = is_late ? double(before.late.launches.kernels) : before.kernels.within;
+  if (gap.launches.others >= 0 && others >= kLeastOthers)
+    return kernels / others * double(gap.launches.others);
   return (gap_rate_ > 0 ? gap_rate_ : rate_within(before)) * passed_ns;
 }
 
@@ -125,6 +144,7 @@ double Totals::kernels_behind(std::int64_t end_ns, const Gap& gap) const {
 }
 
 double Totals::rate_within(const Window& window) {
+  if (window.late.ns > 0) return double(window.late.launches.kernels) / double(window.late.ns);
   return window.end_ns > window.begin_ns ? window.kernels.within / double(window.end_ns - window.begin_ns)
                                          : 0;
 }
@@ -171,12 +191,22 @@ void Totals::keep_whole_turns(Window& window) {
   window.whole = double(order.size()) / double(order.size() - left_out);
 }
 
-void Totals::add_all(const Window& window) {
-  const bool calm = is_calm(window);
-  for (const auto& [key, sum] : window.sums) {
-    add_to(wholes_[key >> 1], sum, window, calm);
-    changed_.insert(key >> 1);
+/// One that ended behind the window took what the others did, as far as anybody knows.
+void Totals::judge_doubtful(Window& window) {
+  for (auto& [key, sum] : window.sums) {
+    const std::int64_t mean_ns = sum.count > 0 ? sum.sum_ns / sum.count : 0;
+    for (const Doubtful& one : sum.doubtful) {
+      const bool is_behind = window.end_ns > 0 && one.end_ns > window.end_ns;
+      sum.add(is_behind ? mean_ns : one.duration_ns);
+    }
+    sum.doubtful.clear();
   }
+}
+
+void Totals::add_all(Window& window) {
+  judge_doubtful(window);
+  const bool calm = is_calm(window);
+  for (const auto& [key, sum] : window.sums) add_to(wholes_[key >> 1], sum, window, calm);
 }
 
 /// Whether most launches of a window of a later stay take what they took in the first.
@@ -216,21 +246,6 @@ file::Total Totals::total_of(std::uint64_t key, const Whole& whole) const {
   return out;
 }
 
-std::vector<file::Total> Totals::now() {
-  std::unordered_map<std::uint64_t, Whole, Hash> standing;
-  for (const std::uint64_t key : changed_) standing.emplace(key, wholes_[key]);
-  for (const Window& window : windows_) {
-    const bool calm = is_calm(window);
-    for (const auto& [key, sum] : window.sums)
-      add_to(standing.try_emplace(key >> 1, wholes_[key >> 1]).first->second, sum, window, calm);
-  }
-  changed_.clear();
-  std::vector<file::Total> out;
-  out.reserve(standing.size());
-  for (const auto& [key, whole] : standing) out.push_back(total_of(key, whole));
-  return out;
-}
-
 std::vector<file::Total> Totals::end(std::int64_t end_ns, const Gap& behind) {
   while (windows_.size() > 2) settle_first();
   Window *const last = &windows_.back(), *const before = windows_.size() > 1 ? &windows_.front() : nullptr;
@@ -243,10 +258,19 @@ std::vector<file::Total> Totals::end(std::int64_t end_ns, const Gap& behind) {
   share_rest(before != nullptr ? &before->graphs : nullptr, last->graphs, double(behind.launches.graphs));
   for (const Window& window : windows_) count_lost(window);
   for (Window& window : windows_) keep_whole_turns(window);
-  for (const Window& window : windows_) add_all(window);
+  for (Window& window : windows_) add_all(window);
   windows_.clear();
   windows_.emplace_back();
-  return now();
+  std::vector<file::Total> out;
+  out.reserve(wholes_.size());
+  for (const auto& [key, whole] : wholes_) out.push_back(total_of(key, whole));
+  return out;
+}
+
+std::vector<file::Total> Totals::standing(std::int64_t now_ns, const Open* open, const Gap& behind) const {
+  Totals ended = *this;
+  if (open != nullptr) ended.end_window(now_ns, open->within, open->before);
+  return ended.end(now_ns, behind);
 }
 
 }  // namespace fulcrum::trace::inject

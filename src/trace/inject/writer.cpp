@@ -120,15 +120,15 @@ bool Writer::open(const char* path, std::int64_t limit_bytes) noexcept {
   return true;
 }
 
-bool Writer::write_chunk(file::Kind kind, const void* first, std::size_t first_bytes, const void* second,
-                         std::size_t second_bytes, std::size_t records) noexcept {
+std::int64_t Writer::write_chunk(file::Kind kind, const void* first, std::size_t first_bytes,
+                                 const void* second, std::size_t second_bytes, std::size_t records) noexcept {
   const std::int64_t all = std::int64_t(sizeof(file::Chunk) + first_bytes + second_bytes);
   const std::lock_guard lock(mutex_);
   const int descriptor = descriptor_.load(std::memory_order_relaxed);
   const std::int64_t limit = is_essential(kind) ? limit_bytes_ + kReserveBytes : limit_bytes_;
   if (descriptor < 0 || failure_ != 0 || (limit_bytes_ > 0 && bytes_ + all > limit)) {
     ++lost_chunks_;
-    return false;
+    return -1;
   }
   file::Chunk chunk{file::kChunkMagic, kind, std::uint32_t(first_bytes + second_bytes),
                     std::uint32_t(records)};
@@ -139,9 +139,31 @@ bool Writer::write_chunk(file::Kind kind, const void* first, std::size_t first_b
   if (!write_all(descriptor, parts, second_bytes > 0 ? 3 : 2)) {
     failure_ = errno;
     ++lost_chunks_;
-    return false;
+    return -1;
   }
+  const std::int64_t at = bytes_ + std::int64_t(sizeof chunk);
   bytes_ += all;
+  return at;
+}
+
+std::int64_t Writer::append_to_keep(file::Kind kind, const void* records, std::size_t record_bytes,
+                                    std::size_t count) noexcept {
+  return write_chunk(kind, records, record_bytes * count, nullptr, 0, count);
+}
+
+bool Writer::overwrite(std::int64_t at, const void* records, std::size_t bytes) noexcept {
+  const std::lock_guard lock(mutex_);
+  const int descriptor = descriptor_.load(std::memory_order_relaxed);
+  if (descriptor < 0 || failure_ != 0) return false;
+  const auto* next = static_cast<const char*>(records);
+  while (bytes > 0) {
+    const ssize_t written = ::pwrite(descriptor, next, bytes, at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    next += written;
+    at += written;
+    bytes -= std::size_t(written);
+  }
   return true;
 }
 
@@ -154,7 +176,7 @@ bool Writer::append(file::Kind kind, const void* records, std::size_t record_byt
   bool written = true;
   while (count > 0) {
     const std::size_t now = count < at_once ? count : at_once;
-    written = write_chunk(kind, next, now * record_bytes, nullptr, 0, now) && written;
+    written = write_chunk(kind, next, now * record_bytes, nullptr, 0, now) >= 0 && written;
     next += now * record_bytes;
     count -= now;
   }

@@ -28,6 +28,11 @@ class Writer {
   bool append(file::Kind kind, const Record& record) noexcept {
     return append(kind, &record, sizeof record, 1);
   }
+  /// The same as one chunk that may be written again: where its records begin in the file, or -1.
+  std::int64_t append_to_keep(file::Kind, const void* records, std::size_t record_bytes,
+                              std::size_t count) noexcept;
+  /// Over records that were appended at `at`.
+  bool overwrite(std::int64_t at, const void* records, std::size_t bytes) noexcept;
   /// The number of a text, which it writes when it is new. 0: the empty text, or one that could not be kept.
   std::uint32_t text(std::string_view) noexcept;
   void property(std::string_view name, std::string_view value) noexcept;
@@ -45,8 +50,9 @@ class Writer {
   void abandon_after_fork() noexcept;
 
  private:
-  bool write_chunk(file::Kind, const void* first, std::size_t first_bytes, const void* second,
-                   std::size_t second_bytes, std::size_t records) noexcept;
+  /// Where the chunk's records begin in the file; -1: it was not written.
+  std::int64_t write_chunk(file::Kind, const void* first, std::size_t first_bytes, const void* second,
+                           std::size_t second_bytes, std::size_t records) noexcept;
 
   std::mutex mutex_;  // over the file's end
   std::mutex text_mutex_;

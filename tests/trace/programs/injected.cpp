@@ -65,6 +65,11 @@ void other_calls() {
   find<FakeSync>("fake_stream_sync")(13);
 }
 
+void die_a_second_later() {
+  sleep_seconds(1.2);  // longer than the collector may keep anything to itself
+  raise(SIGKILL);
+}
+
 void on_term(int) { _exit(7); }
 
 }  // namespace
@@ -102,20 +107,23 @@ int main(int argc, char** argv) {
     raise(SIGINT);
     sleep_seconds(5);
   }
-  if (end == "kill") {
-    sleep_seconds(1.2);  // longer than the collector may keep anything to itself
-    raise(SIGKILL);
-  }
+  if (end == "kill") die_a_second_later();
   if (end == "_exit") _exit(5);
   if (end == "_Exit") _Exit(5);
   if (end == "quick_exit") quick_exit(5);
-  if (end == "steps") {  // as "slow", with other calls between the launches
+  if (end == "started") {  // calls that never come again
+    const auto wait = find<FakeSync>("fake_stream_sync");
+    for (int i = 0; i < 2000 && wait != nullptr; ++i) wait(13);
+  }
+  if (end == "steps" || end == "steps_kill" ||
+      end == "started") {  // as "slow", with other calls between the launches
     const auto wait = find<FakeSync>("fake_stream_sync");
     for (int i = 0; i < 400; ++i) {
       work(count / 10);
       if (wait != nullptr) wait(13);
       if (i % 10 == 9) sleep_seconds(0.05);
     }
+    if (end == "steps_kill") die_a_second_later();
   }
   if (end == "threads") {
     std::vector<std::thread> threads;

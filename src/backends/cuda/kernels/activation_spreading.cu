@@ -108,6 +108,8 @@ fulcrum_status take_memory(Plan& plan) {
   const std::size_t word_bytes = 128 + static_cast<std::size_t>(graph.shared_hubs) * sizeof(std::uint32_t);
   FULCRUM_STATUS(plan.words.take(word_bytes));
   const cudaStream_t stream = stream_of(nullptr);
+  // Copies to shared memory come in 16 bytes and take the padding behind the last slice along, which no edge names.
+  FULCRUM_CUDA(cudaMemsetAsync(plan.values.as<void>(), 0, 3 * positions * sizeof(float), stream));
   // Nodes with long rows keep their bits: ones. The others are written before they are read.
   FULCRUM_CUDA(cudaMemsetAsync(plan.bits.as<void>(), 0xFF, 2 * positions / 8, stream));
   FULCRUM_CUDA(cudaMemsetAsync(plan.words.as<void>(), 0, word_bytes, stream));
