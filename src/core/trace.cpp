@@ -16,12 +16,15 @@ double GpuTrace::traced_share() const {
     end = std::max(end, op.end_ns);
   }
   if (end <= begin) return 1;
+  // What a program did behind its last window nobody saw.
+  const auto end_of = [&](std::size_t process) { return std::max(processes[process].end_ns, end); };
   // A process without windows was traced all the time; the others by their own.
   std::vector<double> covered(processes.size(), -1);
   for (const Window& window : windows) {
     if (window.process >= covered.size()) continue;
     double& sum = covered[window.process];
-    const std::int64_t from = std::max(begin, window.begin_ns), to = std::min(end, window.end_ns);
+    const std::int64_t from = std::max(begin, window.begin_ns),
+                       to = std::min(end_of(window.process), window.end_ns);
     sum = std::max(sum, 0.0) + static_cast<double>(std::max<std::int64_t>(0, to - from));
   }
   // Shares of the processes that used a GPU, each with the same weight.
@@ -33,7 +36,7 @@ double GpuTrace::traced_share() const {
   double shares = 0, count = 0;
   for (std::size_t i = 0; i < covered.size(); ++i) {
     if (!used[i]) continue;
-    shares += covered[i] < 0 ? 1 : std::min(1.0, covered[i] / static_cast<double>(end - begin));
+    shares += covered[i] < 0 ? 1 : std::min(1.0, covered[i] / static_cast<double>(end_of(i) - begin));
     count += 1;
   }
   return count > 0 ? shares / count : 1;

@@ -79,7 +79,7 @@ TEST(TraceJson, AnEmptyTraceIsATrace) {
   EXPECT_EQ(test::difference_of(*trace, GpuTrace{}), "");
 }
 
-TEST(Trace, TheTracedShareIsThatOfWindowsBetweenFirstAndLastOp) {
+TEST(Trace, TheTracedShareIsThatOfWindowsFromTheFirstOpToTheEnd) {
   GpuTrace trace;
   EXPECT_EQ(trace.traced_share(), 1);
   trace.processes.resize(2);
@@ -91,6 +91,10 @@ TEST(Trace, TheTracedShareIsThatOfWindowsBetweenFirstAndLastOp) {
   EXPECT_DOUBLE_EQ(trace.traced_share(), 0.4);
   trace.ops.back().stream = 1;  // a second process that was traced all the time
   EXPECT_DOUBLE_EQ(trace.traced_share(), 0.7);
+  trace.processes[0].end_ns = 2100;  // it went on where nobody looked: the windows are 200 and 600 of 2000
+  EXPECT_DOUBLE_EQ(trace.traced_share(), (0.4 + 1) / 2);
+  trace.windows.pop_back();
+  EXPECT_DOUBLE_EQ(trace.traced_share(), (0.1 + 1) / 2);
 }
 
 TEST(Trace, DropsOfAllProcessesAddUp) {
