@@ -44,9 +44,9 @@ class Plain : public Calls<Plain> {
 };
 
 /// A problem of the op and its buffers as typed values.
-class Case {
+class OpCall {
  public:
-  explicit Case(std::string_view op, std::string_view shape, bool optional_inputs = false)
+  explicit OpCall(std::string_view op, std::string_view shape, bool optional_inputs = false)
       : problem_(ops::Problem::make(*ops::find(op).value(), parse_shape(shape).value(),
                                     {.optional_inputs = optional_inputs})
                      .value()) {}
@@ -92,7 +92,7 @@ TEST(Calls, ElementWiseFunctionsComputeTheirOp) {
   const Plain exec;
   const auto unary = [](std::string_view op, std::string_view shape, auto call) {
     SCOPED_TRACE(op);
-    Case one(op, shape);
+    OpCall one(op, shape);
     one.expect_right(call(In(one.buffer(0)), Out(one.buffer(1))));
   };
   unary("relu", "n=37", [&](const In& x, const Out& y) { return exec.relu(x, y); });
@@ -103,49 +103,49 @@ TEST(Calls, ElementWiseFunctionsComputeTheirOp) {
   unary("leaky_relu", "n=37,al=0.3", [&](const In& x, const Out& y) { return exec.leaky_relu(x, y, 0.3); });
   unary("elu", "n=37,al=0.7", [&](const In& x, const Out& y) { return exec.elu(x, y, 0.7); });
   unary("clip", "n=37,lo=-0.2,hi=0.9", [&](const In& x, const Out& y) { return exec.clip(x, y, -0.2, 0.9); });
-  Case add("vec_add", "n=37");
+  OpCall add("vec_add", "n=37");
   add.expect_right(exec.vec_add(add.buffer(0), add.buffer(1), add.buffer(3)));
 }
 
 TEST(Calls, ReductionsAndRowsComputeTheirOp) {
   const Plain exec;
-  Case dot("dot", "n=100");
+  OpCall dot("dot", "n=100");
   dot.expect_right(exec.dot(dot.buffer(0), dot.buffer(1), dot.buffer(2)));
-  Case softmax("softmax", "rows=3,n=20");
+  OpCall softmax("softmax", "rows=3,n=20");
   softmax.expect_right(exec.softmax(softmax.buffer(0), softmax.buffer(1), 3));
-  Case log_softmax("log_softmax", "rows=2,n=20");
+  OpCall log_softmax("log_softmax", "rows=2,n=20");
   log_softmax.expect_right(exec.log_softmax(log_softmax.buffer(0), log_softmax.buffer(1), 2));
-  Case cosine("cosine_similarity", "Q=3,N=5,D=16,normalized=yes", true);
+  OpCall cosine("cosine_similarity", "Q=3,N=5,D=16,normalized=yes", true);
   cosine.expect_right(exec.cosine_similarity(cosine.buffer(0), cosine.buffer(1), cosine.buffer(3), 16,
                                              {.inverse_norms = cosine.buffer(2), .normalized = true}));
-  Case topk("cosine_topk", "Q=3,N=50,D=16,k=4");
+  OpCall topk("cosine_topk", "Q=3,N=50,D=16,k=4");
   topk.expect_right(
       exec.cosine_topk(topk.buffer(0), topk.buffer(1), topk.buffer<std::int32_t>(3), topk.buffer(4), 16, 4));
-  Case dendrites("dendritic_integration", "N=7,D=3,S=5,type=nmda");
+  OpCall dendrites("dendritic_integration", "N=7,D=3,S=5,type=nmda");
   dendrites.expect_right(exec.dendritic_integration(
       dendrites.buffer(0), dendrites.buffer(1), dendrites.buffer(2), dendrites.buffer(3), 3, Dendrite::nmda));
 }
 
 TEST(Calls, DenseFunctionsComputeTheirOp) {
   const Plain exec;
-  Case matmul("matmul", "M=4,N=6,K=5,epilogue=relu", true);
+  OpCall matmul("matmul", "M=4,N=6,K=5,epilogue=relu", true);
   matmul.expect_right(exec.matmul(matmul.buffer(0), matmul.buffer(1), matmul.buffer(3), 4, 6, 5,
                                   {.bias = matmul.buffer(2), .epilogue = Epilogue::relu}));
   std::vector<std::uint16_t> half(100);
   const Status refused = exec.matmul(HalfIn(half.data(), 20), HalfIn(half.data() + 20, 30),
                                      HalfOut(half.data() + 60, 24), 4, 6, 5, DType::bf16);
   EXPECT_EQ(message_of(refused), "no kernel for bf16") << "the scalar backend has none";
-  Case batched("batched_matmul", "B=3,M=4,N=6,K=5,Bb=3");
+  OpCall batched("batched_matmul", "B=3,M=4,N=6,K=5,Bb=3");
   batched.expect_right(
       exec.batched_matmul(batched.buffer(0), batched.buffer(1), batched.buffer(2), 3, 4, 6, 5));
-  Case shared("batched_matmul", "B=3,M=4,N=6,K=5,Bb=1");
+  OpCall shared("batched_matmul", "B=3,M=4,N=6,K=5,Bb=1");
   shared.expect_right(exec.batched_matmul(shared.buffer(0), shared.buffer(1), shared.buffer(2), 3, 4, 6, 5));
-  Case attention("attention", "B=2,H=3,Sq=5,Skv=9,D=8,causal=yes,scale=0.5,layout=bshd,dtype=f16");
+  OpCall attention("attention", "B=2,H=3,Sq=5,Skv=9,D=8,causal=yes,scale=0.5,layout=bshd,dtype=f16");
   attention.expect_right(exec.attention(
       attention.buffer<std::uint16_t>(0), attention.buffer<std::uint16_t>(1),
       attention.buffer<std::uint16_t>(2), attention.buffer<std::uint16_t>(3),
       {.d = 8, .batch = 2, .heads = 3, .causal = true, .scale = 0.5, .layout = HeadLayout::bshd}));
-  Case conv("conv2d_channels", "N=2,Cin=3,h=7,w=9,Cout=4,kh=3,kw=2,stride_y=2,pad_x=1");
+  OpCall conv("conv2d_channels", "N=2,Cin=3,h=7,w=9,Cout=4,kh=3,kw=2,stride_y=2,pad_x=1");
   conv.expect_right(
       exec.conv2d_channels(conv.buffer(0), conv.buffer(1), conv.buffer(2),
                            {.in_channels = 3, .h = 7, .w = 9, .kh = 3, .kw = 2, .stride_y = 2, .pad_x = 1}));
@@ -153,15 +153,15 @@ TEST(Calls, DenseFunctionsComputeTheirOp) {
 
 TEST(Calls, RecurrentFunctionsComputeTheirOp) {
   const Plain exec;
-  Case cell("lstm_cell", "B=3,I=5,H=7");
+  OpCall cell("lstm_cell", "B=3,I=5,H=7");
   cell.expect_right(exec.lstm_cell(cell.buffer(0), cell.buffer(1), cell.buffer(2), cell.buffer(3),
                                    cell.buffer(4), cell.buffer(5), cell.buffer(6), cell.buffer(7)));
-  Case steps("lstm_sequence", "T=4,B=3,I=5,H=7");
+  OpCall steps("lstm_sequence", "T=4,B=3,I=5,H=7");
   steps.expect_right(exec.lstm_sequence(steps.buffer(0), steps.buffer(1), steps.buffer(2), steps.buffer(3),
                                         steps.buffer(4), steps.buffer(5), steps.buffer(6), steps.buffer(7)));
-  Case series("ar_forecast", "S=4,H=10,p=3,T=6,C=4");
+  OpCall series("ar_forecast", "S=4,H=10,p=3,T=6,C=4");
   series.expect_right(exec.ar_forecast(series.buffer(0), series.buffer(1), series.buffer(2), 4, 3));
-  Case one_model("ar_forecast", "S=4,H=10,p=3,T=6,C=1");
+  OpCall one_model("ar_forecast", "S=4,H=10,p=3,T=6,C=1");
   one_model.expect_right(
       exec.ar_forecast(one_model.buffer(0), one_model.buffer(1), one_model.buffer(2), 4, 3));
 }
@@ -189,21 +189,21 @@ TEST(Calls, EntropyOfBytesIsThatOfTheSameImageAsNumbers) {
 
 TEST(Calls, ImageFunctionsComputeTheirOp) {
   const Plain exec;
-  Case conv("conv2d", "B=2,h=11,w=13,kh=3,kw=2,stride_x=2,pad_y=1");
+  OpCall conv("conv2d", "B=2,h=11,w=13,kh=3,kw=2,stride_x=2,pad_y=1");
   conv.expect_right(exec.conv2d(conv.buffer(0), conv.buffer(1), conv.buffer(2),
                                 {.h = 11, .w = 13, .kh = 3, .kw = 2, .stride_x = 2, .pad_y = 1}));
-  Case entropy("pixel_entropy", "h=20,w=24,W=5,range=auto");
+  OpCall entropy("pixel_entropy", "h=20,w=24,W=5,range=auto");
   entropy.expect_right(exec.pixel_entropy(entropy.buffer(0), entropy.buffer(1),
                                           entropy.buffer<std::int64_t>(2),
                                           {.h = 20, .w = 24, .window = 5, .range = EntropyRange::automatic}));
-  Case automatic("pixel_entropy", "h=20,w=24,W=auto");
+  OpCall automatic("pixel_entropy", "h=20,w=24,W=auto");
   automatic.expect_right(exec.pixel_entropy(automatic.buffer(0), automatic.buffer(1),
                                             automatic.buffer<std::int64_t>(2),
                                             {.h = 20, .w = 24, .window = 0}));
-  Case labels("image_segmentation", "h=20,w=24,t=0.4,smooth=off");
+  OpCall labels("image_segmentation", "h=20,w=24,t=0.4,smooth=off");
   labels.expect_right(exec.image_segmentation(labels.buffer(0), labels.buffer<std::uint8_t>(1),
                                               {.h = 20, .w = 24, .threshold = 0.4, .smooth = false}));
-  Case fused("conv_entropy_segment", "h=20,w=24,kh=3,kw=3,pad_y=1,pad_x=1,W=5,range=fixed,lo=-1,hi=1,t=3");
+  OpCall fused("conv_entropy_segment", "h=20,w=24,kh=3,kw=3,pad_y=1,pad_x=1,W=5,range=fixed,lo=-1,hi=1,t=3");
   fused.expect_right(exec.conv_entropy_segment(fused.buffer(0), fused.buffer(1),
                                                fused.buffer<std::uint8_t>(2), fused.buffer<std::int64_t>(3),
                                                {.h = 20,
@@ -221,13 +221,14 @@ TEST(Calls, ImageFunctionsComputeTheirOp) {
 
 TEST(Calls, GraphFunctionsTakeWhatTheOpsOwnHelpersMake) {
   const Plain exec;
-  Case spreading("activation_spreading", "n=60,nnz=300,hops=2,lambda=0.7,theta=0.02,cap=3,include_source=no");
+  OpCall spreading("activation_spreading",
+                   "n=60,nnz=300,hops=2,lambda=0.7,theta=0.02,cap=3,include_source=no");
   const std::shared_ptr<const ops::SpreadingGraph> graph(
       std::shared_ptr<void>(), static_cast<const ops::SpreadingGraph*>(spreading.args().prepared));
   spreading.expect_right(exec.activation_spreading(
       graph, spreading.buffer(0), spreading.buffer(1),
       {.hops = 2, .lambda = 0.7, .theta = 0.02, .cap = 3, .include_source = false}));
-  Case search("hnsw_search", "Q=6,N=90,D=8,k=5,ef=20");
+  OpCall search("hnsw_search", "Q=6,N=90,D=8,k=5,ef=20");
   const std::shared_ptr<const ops::HnswIndex> index(
       std::shared_ptr<void>(), static_cast<const ops::HnswIndex*>(search.args().prepared));
   search.expect_right(exec.hnsw_search(index, search.buffer(0), search.buffer<std::int32_t>(1),
