@@ -234,7 +234,7 @@ struct GpuTrace {
 
   std::vector<std::string> notes;  // what was lost or could not be had, each with its reason
 
-  double traced_share() const;  // of the time from the first op to the program's end that windows cover; 1 without
+  double traced_share() const;  // by windows, of the time from the first op to the program's end; 1 without
   std::int64_t dropped() const;
 };
 
