@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 
 #include "executor/least_squares.h"
 
@@ -22,9 +23,13 @@ double held(double bytes, double capacity) {
 // A dim of this size halves the rate at most; the next cache and memory are at most so many times slower.
 constexpr double kHalfLength = 32, kNextLevel = 3, kMemory = 8;
 
-// Terms by number: the seven of work, two of what one thread takes, one for each dim's half-performance length, then each
-// set of the first dims.
-constexpr int kFirstDim = 9, kFirstLoop = kFirstDim + FULCRUM_SLOTS, kLoopDims = 6;
+// A kernel that works on so many elements of a dim at a time takes as long for fewer: one vector, and two.
+constexpr double kSteps[] = {16, 32};
+
+// Terms by number: the seven of work, two of what one thread takes, one for each dim's half-performance length, then those
+// of whole steps along each dim, then each set of the first dims.
+constexpr int kFirstDim = 9, kFirstStep = kFirstDim + FULCRUM_SLOTS,
+              kFirstLoop = kFirstStep + static_cast<int>(std::size(kSteps)) * FULCRUM_SLOTS, kLoopDims = 6;
 constexpr int kTerms = kFirstLoop + (1 << kLoopDims) - 1;
 
 }  // namespace
@@ -72,7 +77,14 @@ double ClosedForm::term(int number, const Features& f, const Common& common) con
     default:
       break;
   }
-  if (number < kFirstLoop) {
+  if (number >= kFirstStep && number < kFirstLoop) {
+    const int dim = (number - kFirstStep) % FULCRUM_SLOTS;
+    if (dim >= f.dims) return 0;
+    const double step = kSteps[(number - kFirstStep) / FULCRUM_SLOTS],
+                 size = f.dim[static_cast<std::size_t>(dim)];
+    return f.flops * std::ceil(size / step) * step / size;
+  }
+  if (number < kFirstStep) {
     const int dim = number - kFirstDim;
     return dim < f.dims ? f.flops * (1 + kHalfLength / f.dim[static_cast<std::size_t>(dim)]) : 0;
   }

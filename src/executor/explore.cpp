@@ -15,6 +15,10 @@ namespace {
 
 constexpr double kAlwaysTimedSeconds = 20e-6;  // shorter CPU calls are timed now and then
 constexpr int kTimedEvery = 64;
+// Of calls that are timed now and then, every timed one could be a trial where that costs nothing. Until the way that is
+// taken has so many samples the other is tried no more often: the first may be slower than predicted, and the other just
+// what was said of it.
+constexpr std::int64_t kOwnSamples = 9;
 // What a timed call says about those that were not: no more than this many times what was expected of it.
 constexpr double kMostSaid = 2;
 
@@ -43,13 +47,16 @@ Choice alternative(const Asked& asked, const Choice& choice, const Tracker& trac
   return other;
 }
 
+/// Two looks at the clock are nothing beside a call to the device, and a device that got slower must be seen at once.
+bool is_timed_now_and_then(const OpTable& table, const Choice& choice) {
+  return table.candidates()[choice.candidate].place == Place::host &&
+         static_cast<double>(choice.seconds) < kAlwaysTimedSeconds;
+}
+
 }  // namespace
 
 int stands_for(const OpTable& table, const Choice& choice) {
-  // Two looks at the clock are nothing beside a call to the device, and a device that got slower must be seen at once.
-  const bool there = table.candidates()[choice.candidate].place == Place::device;
-  if (there || static_cast<double>(choice.seconds) >= kAlwaysTimedSeconds || choice.tier == Tier::model)
-    return 1;
+  if (choice.tier == Tier::model || !is_timed_now_and_then(table, choice)) return 1;
   return now_and_then() ? kTimedEvery : 0;
 }
 
@@ -60,6 +67,12 @@ std::optional<Trial> explored(const Asked& asked, const Choice& choice, Tracker&
   const Candidate& candidate = asked.table.candidates()[other.candidate];
   const Tracker::Cell cell{asked.op, other.candidate, asked.traffic.residency(), other.size_class,
                            candidate.place};
+  if (is_timed_now_and_then(asked.table, choice)) {
+    const Tracker::Cell own{asked.op, choice.candidate, asked.traffic.residency(), choice.size_class,
+                            Place::host};
+    const std::int64_t own_samples = tracker.known(own).samples;
+    if (own_samples < kOwnSamples && own_samples <= tracker.known(cell).samples) return {};
+  }
   const double seconds = static_cast<double>(choice.seconds);
   const double at_most =
       static_cast<double>(other.seconds) * std::exp(static_cast<double>(tracker.doubt(cell)));

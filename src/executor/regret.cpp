@@ -103,18 +103,23 @@ RegretResult score(const RegretTrial& trial) {
   return result;
 }
 
-RegretScore summarise(std::span<const double> regrets, const std::vector<bool>& in_band) {
-  std::vector<double> all, band;
+RegretScore summarise(std::span<const double> regrets, std::span<const Band> bands) {
+  std::vector<double> all, threads, device;
   for (std::size_t i = 0; i < regrets.size(); ++i) {
     if (regrets[i] <= 0) continue;
     all.push_back(regrets[i]);
-    if (in_band[i]) band.push_back(regrets[i]);
+    if (bands[i] == Band::threads) threads.push_back(regrets[i]);
+    if (bands[i] == Band::device) device.push_back(regrets[i]);
   }
-  RegretScore score{.points = static_cast<int>(all.size()), .in_band = static_cast<int>(band.size())};
+  RegretScore score{.points = static_cast<int>(all.size())};
   if (all.empty()) return score;
+  const auto in_band = [](std::span<const double> of) {
+    return RegretScore::InBand{static_cast<int>(of.size()), of.empty() ? 1 : stats::quantile(of, 0.95)};
+  };
+  score.threads = in_band(threads);
+  score.device = in_band(device);
   score.mean = stats::mean(all);
   score.p95 = stats::quantile(all, 0.95);
-  score.p95_band = band.empty() ? score.p95 : stats::quantile(band, 0.95);
   score.max = *std::max_element(all.begin(), all.end());
   stats::Clusters points(1);
   for (const double regret : all) points[0].push_back({regret});
@@ -147,10 +152,24 @@ Json short_of(double seconds) {
   return std::round(seconds / unit) * unit;
 }
 
+Json band_json(const RegretScore::InBand& band) {
+  return Json{{"points", band.points}, {"p95", band.points > 0 ? Json(band.p95) : Json(nullptr)}};
+}
+
 Json score_json(const RegretScore& score) {
-  return Json{{"points", score.points}, {"in_band", score.in_band},   {"mean", score.mean},
-              {"ci_low", score.low},    {"ci_high", score.high},      {"level", 0.95},
-              {"p95", score.p95},       {"p95_band", score.p95_band}, {"max", score.max}};
+  return Json{{"points", score.points},
+              {"mean", score.mean},
+              {"ci_low", score.low},
+              {"ci_high", score.high},
+              {"level", 0.95},
+              {"p95", score.p95},
+              {"device_band", band_json(score.device)},
+              {"threads_band", band_json(score.threads)},
+              {"max", score.max}};
+}
+
+Json name_of(Band band) {
+  return band == Band::none ? Json(nullptr) : Json(band == Band::device ? "device" : "threads");
 }
 
 }  // namespace
@@ -176,7 +195,7 @@ Json to_json(const RegretReport& report) {
                         {"chosen", row.chosen},
                         {"oracle", row.oracle},
                         {"tier", row.tier},
-                        {"in_band", row.in_band},
+                        {"band", name_of(row.band)},
                         {"regret", row.regret},
                         {"regret_after", row.regret_after},
                         {"regret_before", row.regret_before},
@@ -185,7 +204,7 @@ Json to_json(const RegretReport& report) {
                         {"overhead_seconds", row.overhead_seconds},
                         {"ways", ways}});
   }
-  return Json{{"schema", "fulcrum.regret/2"},
+  return Json{{"schema", "fulcrum.regret/3"},
               {"machine", report.machine},
               {"table", report.table},
               {"measured_utc", report.measured_utc},

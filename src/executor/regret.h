@@ -22,7 +22,7 @@ struct RegretTrial {
       before;  // the same of a visit before these, which scores nothing; may be empty
   int chosen = -1;
   double overhead_seconds = 0;  // of choosing
-  bool in_band = false;
+  Band band = Band::none;
   std::vector<int> rules;  // what each baseline would take; -1: nothing
   /// What is chosen after calls that took the times of each visit, and what trials added to a call; -1: nothing.
   std::array<int, 2> after{-1, -1};
@@ -42,8 +42,8 @@ struct RegretResult {
 /// Of a way that has times of one visit alone these count in both halves.
 RegretResult score(const RegretTrial& trial);
 
-/// `in_band` by regret. Regrets of 0 are left out.
-RegretScore summarise(std::span<const double> regrets, const std::vector<bool>& in_band);
+/// `bands` by regret. Regrets of 0 are left out.
+RegretScore summarise(std::span<const double> regrets, std::span<const Band> bands);
 
 /// seconds = exp(a) * size^b through all times of a way; none below two sizes.
 struct PowerLaw {

@@ -4,6 +4,8 @@
 // See regret_calls.h.
 #include "executor/regret_calls.h"
 
+#include <algorithm>
+
 #include "executor/candidates.h"
 #include "executor/workbench.h"
 
@@ -13,26 +15,27 @@ namespace {
 constexpr double kShortestScored = 5e-7, kLongestScored = 5e-3;  // nominal seconds
 constexpr int kDrawsForBand = 24;
 
-/// Whether the best of another class is predicted within a factor of two.
-bool in_band(const OpTable& table, const std::vector<Price>& prices, Mask possible) {
-  int best = -1;
+bool are_near(double a, double b) { return std::max(a, b) <= 2 * std::min(a, b); }
+
+Band predicted_band(std::span<const Candidate> candidates, std::span<const Price> prices, Mask possible) {
+  double single = kNoWay, threads = kNoWay, device = kNoWay;
   for (std::size_t c = 0; c < prices.size(); ++c) {
     if (!(possible >> c & 1)) continue;
-    if (best < 0 || prices[c].seconds < prices[static_cast<std::size_t>(best)].seconds)
-      best = static_cast<int>(c);
+    double& best = candidates[c].place == Place::device ? device
+                   : candidates[c].threads > 1          ? threads
+                                                        : single;
+    best = std::min(best, prices[c].seconds);
   }
-  if (best < 0) return false;
-  const auto candidates = table.candidates();
-  for (std::size_t c = 0; c < prices.size(); ++c) {
-    if ((possible >> c & 1) &&
-        class_of(candidates[c]) != class_of(candidates[static_cast<std::size_t>(best)]) &&
-        prices[c].seconds <= 2 * prices[static_cast<std::size_t>(best)].seconds)
-      return true;
-  }
-  return false;
+  return band_of(single, threads, device);
 }
 
 }  // namespace
+
+Band band_of(double single, double threads, double device) {
+  const double host = std::min(threads, single);
+  if (device < kNoWay && are_near(device, host)) return Band::device;
+  return host < device && threads < kNoWay && are_near(threads, single) ? Band::threads : Band::none;
+}
 
 std::string_view class_of(const Candidate& candidate) {
   if (candidate.place == Place::device) return "device";
@@ -60,8 +63,10 @@ std::optional<RegretCall> draw_call(const OpTable& table, ShapeSource& source, C
     const Mask possible = possible_of(table, *args);
     if (!possible) continue;
     const auto prices = table.prices(*args, traffic_of(op, *args, which));
-    found = RegretCall{*args, which, in_band(table, prices, possible)};
-    if (found->in_band == wants_band) break;
+    const RegretCall call{*args, which, predicted_band(table.candidates(), prices, possible)};
+    if (!found || (wants_band ? call.band > found->band : call.band < found->band)) found = call;
+    const Band wanted = !wants_band ? Band::none : which == Case::cpu_only ? Band::threads : Band::device;
+    if (found->band == wanted) break;
   }
   return found;
 }

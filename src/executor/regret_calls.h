@@ -4,6 +4,10 @@
 // Calls that a regret is measured on: drawn from the sizes of an op, half of them where the answer is about to change.
 #pragma once
 
+#include <fulcrum/executor/regret.h>
+
+#include <cmath>
+
 #include "executor/op_table.h"
 #include "executor/shapes.h"
 
@@ -16,11 +20,16 @@ std::string_view class_of(const Candidate& candidate);
 /// Kernels of the default policy that can do the call.
 Mask possible_of(const OpTable& table, const Args& args);
 
+/// Of the best times of each class; kNoWay: none can do the call.
+inline constexpr double kNoWay = INFINITY;
+Band band_of(double single, double threads, double device);
+
 struct RegretCall {
   Args args{};
   Case which = Case::cpu_only;
-  bool in_band = false;  // the best of another class is predicted within a factor of two
+  Band band = Band::none;
 };
+/// `wants_band`: one in the device's band if any is found, else one in that of threads; otherwise one in none.
 std::optional<RegretCall> draw_call(const OpTable& table, ShapeSource& source, Case which, bool wants_band);
 
 }  // namespace fulcrum::executor

@@ -74,7 +74,7 @@ class Meter {
   RegretRules rules_;
   Tracker blank_;
   std::vector<double> regrets_, after_, hindsight_, before_;
-  std::vector<bool> band_;
+  std::vector<Band> bands_;
   std::vector<std::vector<double>> of_rules_;
   std::map<std::string_view, int> classes_;
 };
@@ -160,7 +160,7 @@ bool Meter::decide(Trial& trial) {
   const ops::Op& op = table.op();
   const Traffic traffic = traffic_of(op, trial.call.args, trial.call.which);
   RegretTrial& times = trial.times;
-  times.in_band = trial.call.in_band;
+  times.band = trial.call.band;
   times.chosen = choose(table, trial.call.args, traffic, default_mask(op, table.candidates()), trial.row,
                         times.overhead_seconds);
   times.rules = rules_.answers(table, trial.call.args, traffic, possible_of(table, trial.call.args));
@@ -201,7 +201,7 @@ void Meter::finish(Trial& trial) {
   row.residency = trial.call.which == Case::resident ? "resident" : "host";
   row.chosen = candidates[static_cast<std::size_t>(trial.times.chosen)].kernel.name();
   row.oracle = candidates[static_cast<std::size_t>(result.oracle)].kernel.name();
-  row.in_band = trial.times.in_band;
+  row.band = trial.times.band;
   row.regret = result.regret;
   row.regret_after = result.after;
   row.regret_before = result.before;
@@ -224,7 +224,7 @@ void Meter::finish(Trial& trial) {
   after_.push_back(result.after);
   hindsight_.push_back(result.hindsight);
   before_.push_back(result.before);
-  band_.push_back(row.in_band);
+  bands_.push_back(row.band);
   for (std::size_t r = 0; r < result.rules.size(); ++r) of_rules_[r].push_back(result.rules[r]);
 }
 
@@ -292,15 +292,15 @@ Result<RegretReport> Meter::run() {
   if (regrets_.empty())
     return Error{Code::inconclusive, "no call could be measured within the budget", "raise --budget"};
   report.complete = static_cast<int>(regrets_.size()) >= config_.points;
-  report.executor = summarise(regrets_, band_);
-  report.after = summarise(after_, band_);
+  report.executor = summarise(regrets_, bands_);
+  report.after = summarise(after_, bands_);
   report.after_calls = config_.learned_calls;
-  report.hindsight = summarise(hindsight_, band_);
-  report.timed_before = summarise(before_, band_);
+  report.hindsight = summarise(hindsight_, bands_);
+  report.timed_before = summarise(before_, bands_);
   for (std::size_t r = 0; r < of_rules_.size(); ++r) {
     if (std::any_of(of_rules_[r].begin(), of_rules_[r].end(), [](double regret) { return regret > 0; }))
       report.baselines.push_back(
-          {rules_.names()[r].first, rules_.names()[r].second, summarise(of_rules_[r], band_)});
+          {rules_.names()[r].first, rules_.names()[r].second, summarise(of_rules_[r], bands_)});
   }
   for (const auto& [name, number] : classes_) report.classes.emplace_back(name, number);
   report.seconds = clock_.now() - begin;

@@ -112,6 +112,17 @@ TEST(Explore, CallsFindTheWayThatTheTableDidNotKnow) {
   EXPECT_GT(table.renewed, 0);
 }
 
+// Trials cost next to nothing here, so that every timed call could be one, and the way that is taken would never be timed.
+TEST(Explore, AWayThatIsSlowerThanPredictedIsLeftThoughTheOtherIsAsPredicted) {
+  const ThreeWays table({10e-6F, 10.2e-6F, 15e-6F});
+  const Args args{};
+  const Traffic traffic;
+  const Asked asked{table, 0, args, traffic, 0b011};
+  Tracker tracker;
+  const std::vector<std::vector<double>> rounds{{18e-6}, {10.2e-6}, {}};
+  EXPECT_EQ(after_calls(asked, rounds, 1000, tracker).choice.candidate, 1);
+}
+
 TEST(Explore, WaysWithoutTimesAreNotTried) {
   const ThreeWays table({1e-6F, 1.1e-6F, 2e-6F});
   const Args args{};

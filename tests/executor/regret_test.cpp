@@ -3,6 +3,7 @@
 //
 // Scoring of decisions, from given times.
 #include "executor/regret.h"
+#include "executor/regret_calls.h"
 
 #include <fulcrum/stats.h>
 #include <gtest/gtest.h>
@@ -103,21 +104,34 @@ TEST(Regret, WhatWasLearnedInOneVisitIsScoredInTheOther) {
 
 TEST(Regret, SummaryHasBandAndWorst) {
   std::vector<double> regrets;
-  std::vector<bool> band;
+  std::vector<Band> bands;
   for (int i = 0; i < 100; ++i) {
     regrets.push_back(i == 3 ? 2.0 : i % 2 ? 1.1 : 1.0);
-    band.push_back(i % 2);
+    bands.push_back(i % 2 ? Band::device : i % 4 ? Band::threads : Band::none);
   }
   regrets.push_back(0);  // no answer
-  band.push_back(true);
-  const RegretScore score = summarise(regrets, band);
+  bands.push_back(Band::device);
+  const RegretScore score = summarise(regrets, bands);
   EXPECT_EQ(score.points, 100);
-  EXPECT_EQ(score.in_band, 50);
+  EXPECT_EQ(score.device.points, 50);
+  EXPECT_EQ(score.threads.points, 25);
   EXPECT_NEAR(score.mean, 1.059, 1e-9);
   EXPECT_LT(score.low, score.mean);
   EXPECT_GT(score.high, score.mean);
-  EXPECT_NEAR(score.p95_band, 1.1, 1e-9);
+  EXPECT_NEAR(score.device.p95, 1.1, 1e-9);
+  EXPECT_EQ(score.threads.p95, 1);
   EXPECT_EQ(score.max, 2);
+}
+
+TEST(Regret, BandsLieAroundTheBreakEvenThatMatters) {
+  EXPECT_EQ(band_of(3, 2, 1.1), Band::device);
+  EXPECT_EQ(band_of(3, 2, 3.9), Band::device);
+  EXPECT_EQ(band_of(3, 2, 4.1), Band::threads);
+  EXPECT_EQ(band_of(3, 2, 0.9), Band::none) << "whatever the threads: the device is far ahead";
+  EXPECT_EQ(band_of(5, 2, 9), Band::none);
+  EXPECT_EQ(band_of(1.5, 2, kNoWay), Band::threads);
+  EXPECT_EQ(band_of(1.5, kNoWay, kNoWay), Band::none);
+  EXPECT_EQ(band_of(kNoWay, kNoWay, 1), Band::none);
 }
 
 TEST(Regret, ThePowerLawGoesThroughAPowerLaw) {
@@ -132,14 +146,15 @@ TEST(Regret, ThePowerLawGoesThroughAPowerLaw) {
 
 TEST(Regret, TheDocumentHasScoresBaselinesAndEveryCall) {
   RegretReport report;
-  report.executor = {.points = 2, .in_band = 1, .mean = 1.01};
+  report.executor = {.points = 2, .mean = 1.01};
   report.baselines.push_back({"one thread", "meaning", {.points = 2, .mean = 1.4}});
   report.classes = {{"threads", 2}};
   report.rows.resize(2);
-  report.timed_before.p95_band = 1.07;
+  report.rows[1].band = Band::threads;
+  report.timed_before.device = {3, 1.07};
   report.rows[0].ways.push_back({"gelu/simd/default", 1.23456e-6, 1.5e-6, 2e-6, 1.75e-6});
   const Json json = to_json(report);
-  EXPECT_EQ(json["schema"], "fulcrum.regret/2");
+  EXPECT_EQ(json["schema"], "fulcrum.regret/3");
   EXPECT_EQ(json["executor"]["mean"], 1.01);
   EXPECT_EQ(json["baselines"][0]["name"], "one thread");
   EXPECT_EQ(json["rows"].size(), 2u);
@@ -147,7 +162,10 @@ TEST(Regret, TheDocumentHasScoresBaselinesAndEveryCall) {
   EXPECT_NEAR(way["seconds"][0].get<double>(), 1.235e-6, 1e-12);
   EXPECT_NEAR(way["predicted_seconds"].get<double>(), 2e-6, 1e-12);
   EXPECT_NEAR(way["before_seconds"].get<double>(), 1.75e-6, 1e-12);
-  EXPECT_EQ(json["timed_before"]["p95_band"], 1.07);
+  EXPECT_EQ(json["timed_before"]["device_band"]["p95"], 1.07);
+  EXPECT_TRUE(json["timed_before"]["threads_band"]["p95"].is_null()) << "no call lies there";
+  EXPECT_TRUE(json["rows"][0]["band"].is_null());
+  EXPECT_EQ(json["rows"][1]["band"], "threads");
   EXPECT_EQ(json["classes_of_the_oracle"]["threads"], 2);
 }
 

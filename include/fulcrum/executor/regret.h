@@ -11,15 +11,27 @@ namespace fulcrum::executor {
 
 struct Options;
 
+/// Where the answer is about to change: the best way of the other side is predicted within a factor of two.
+enum class Band : std::uint8_t {
+  none,
+  threads,
+  device
+};  // one thread or several; this machine or its device
+
 /// Times over the oracle's: 1 is perfect.
 struct RegretScore {
-  int points = 0, in_band = 0;
+  int points = 0;
   double mean = 1, low = 1, high = 1;  // interval of the mean at 95 %
-  double p95 = 1, p95_band = 1, max = 1;
+  double p95 = 1, max = 1;
+  struct InBand {
+    int points = 0;
+    double p95 = 1;
+  };
+  InBand threads, device;
 };
 
 struct RegretConfig {
-  int points = 320;  // half of them where the answer is about to change
+  int points = 320;  // half of them in a band: the device's where the op has one, else that of threads
   int rounds = 20;   // of each, in two visits; the oracle is picked on one of them and scored on the other
                      // (one more visit comes before: see RegretReport::timed_before)
   double budget_seconds = 120;
@@ -33,7 +45,7 @@ struct RegretConfig {
 struct RegretRow {
   std::string op, shape, residency;  // "host" or "resident"
   std::string chosen, oracle, tier;
-  bool in_band = false;                 // another class of candidates is predicted within a factor of two
+  Band band = Band::none;
   double regret = 1, regret_after = 0;  // after: 0 where nothing was chosen
   double regret_before = 0;             // of the way that was fastest in the visit before
   double chosen_seconds = 0, oracle_seconds = 0, overhead_seconds = 0;
@@ -73,6 +85,6 @@ struct RegretReport {
 
 /// Decides by the table that `options` loads, without learning and with it.
 Result<RegretReport> measure_regret(const Options& options, const RegretConfig& config);
-Json to_json(const RegretReport& report);  // fulcrum.regret/2
+Json to_json(const RegretReport& report);  // fulcrum.regret/3
 
 }  // namespace fulcrum::executor

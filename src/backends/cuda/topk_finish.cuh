@@ -147,29 +147,29 @@ struct Finish {
     return picks.count <= kMostPicked;
   }
 
-  __device__ __forceinline__ void score_picks() {
-    const int count = static_cast<int>(picks.count);
-    for (int i = warp; i < count; i += warps) {
-      const Key key = key_of_row(picks.rows[i]);
-      if (lane == 0) picks.keys[i] = key;
+  /// Exact scores of the rows that were picked, or of all; the best of them in warp 0's list.
+  __device__ __forceinline__ void score(bool picked) {
+    const std::int64_t count = picked ? static_cast<std::int64_t>(picks.count) : s.search.row_count;
+#pragma unroll 1
+    for (std::int64_t i = warp; i < count; i += warps) {
+      const Key key = key_of_row(picked ? picks.rows[i] : i);
+      if (picked) {
+        if (lane == 0) picks.keys[i] = key;
+      } else if (key > best.worst) {
+        best.insert(key, s.search.k, lane);
+      }
+    }
+    if (!picked) {
+      merge_block(best, picks.lists, s.search.k, lane, warp, warps);
+      return;
     }
     __syncthreads();
     for (int base = 0; warp == 0 && base < count; base += 32)
       best.offer(base + lane < count ? picks.keys[base + lane] : 0, s.search.k, lane);
   }
 
-  __device__ __forceinline__ void score_all() {
-    for (std::int64_t row = warp; row < s.search.row_count; row += warps) {
-      const Key key = key_of_row(row);
-      if (key > best.worst) best.insert(key, s.search.k, lane);
-    }
-    merge_block(best, picks.lists, s.search.k, lane, warp, warps);
-  }
-
   __device__ __forceinline__ void run() {
-    const int count = first_count();
-    const unsigned seen = __ldcg(s.bounds + query);
-    bool safe;
+    bool safe;  // known before candidates are: what find_candidates() reads was there when it began
     if (s.packed.scales) {
       length = 1;
       safe = !isnan(__ldcg(s.packed.query_scales + query));
@@ -179,11 +179,10 @@ struct Finish {
       length = sqrtf(square);
       safe = cosine::safe_square(square);
     }
-    if (safe && pick(count, seen == 0 ? -INFINITY : score_of(seen))) {
-      score_picks();
-    } else {
-      score_all();
-    }
+    streaming::follow();
+    const int count = first_count();
+    const unsigned seen = __ldcg(s.bounds + query);
+    score(safe && pick(count, seen == 0 ? -INFINITY : score_of(seen)));
     const std::int64_t at = query * s.search.k;
     if (warp == 0) write_lane(best.mine, s.search.k, lane, s.search.ids + at, s.search.scores + at);
     // For the next call; all have read them.
@@ -196,7 +195,6 @@ struct Finish {
 template <bool kAligned, bool kRowSquares>
 __global__ void __launch_bounds__(768, 1) finish_search(TensorSearch s, int queries_of_tile) {
   __shared__ Picks picks;
-  streaming::follow();
   Finish<kAligned, kRowSquares> finish{.s = s,
                                        .picks = picks,
                                        .query = blockIdx.x,

@@ -77,6 +77,16 @@ fulcrum_status launch_tiles(const Choices& choices, const TensorSearch& s, bool 
                            stream, 1, s);
 }
 
+/// L2 keeps for the next search what fits into two fifths of it, and rows past one tile of queries leave it first.
+constexpr std::uint64_t kEvictFirst =
+    0x12F0'0000'0000'0000;  // createpolicy.fractional.L2::evict_first, of all
+bool passes_once(const TensorShape& shape) {
+  return shape.queries == 16 && shape.query_tiles == 1 && device().major == 9;
+}
+std::int64_t kept_terms(const TensorShape& shape) {
+  return device().l2_bytes * 2 / 5 / (shape.chunks * kTileRows * kDepth * 4) * kDepth;
+}
+
 /// How many groups a CTA tells of so that all chunks together fill the tops.
 int given_groups(std::int64_t chunks) {
   int given = 1;
@@ -172,7 +182,9 @@ fulcrum_status enqueue_tensor_search(const Search& s, const TensorShape& shape, 
           .bounds = memory.bounds,
           .margin = 2 * (is_packed ? packed_error_of(s, shape.terms) : error_of(s, shape.terms)),
           .packed = packed,
-          .given = given_groups(shape.chunks)};
+          .given = given_groups(shape.chunks),
+          .once = passes_once(shape) ? kEvictFirst : 0,
+          .kept_terms = kept_terms(shape)};
       if (s.k <= kTops) part.tops = memory.bounds + shape.padded_queries();
       part.search.query_count = std::min(kBatch, s.query_count - first);
       part.search.queries += first * s.d;

@@ -38,6 +38,11 @@ struct TensorSearch {
   unsigned* tops =
       nullptr;    // [query][kTops], as order_of(): the largest product in each of so many groups of all rows
   int given = 1;  // groups of a CTA's rows: enough for all of them to fill the tops
+  // How L2 treats rows, few queries only: it lets all go first (`once`, a policy) but so many terms of every CTA's first
+  // tile, which the next search then finds there. 0: as it likes. The host says it because ptxas 13.0 loses a policy
+  // that the kernel makes for cp.async.
+  std::uint64_t once = 0;
+  std::int64_t kept_terms = 0;
 };
 
 inline constexpr int kDepth = 32;  // terms of a slab: 128 bytes of a row
@@ -85,10 +90,25 @@ __device__ __forceinline__ std::uint32_t shared_of(const void* pointer) {
 __device__ __forceinline__ std::uint32_t slab_offset(int row, int chunk) {
   return static_cast<std::uint32_t>(row * (kDepth * 4) + ((chunk ^ (row & 7)) << 4));
 }
-/// 16 bytes, or zeros. The 256 around them come to L2 together: a slab has 128 of a row, and the next one the others.
+/// 16 bytes, or zeros. kPairs: the 256 around them come to L2 together, for a slab has 128 of a row and the next one the
+/// others. Where memory is the limit 128 at a time are faster: docs/gpu.md.
+template <bool kPairs = true>
 __device__ __forceinline__ void copy_16(std::uint32_t to, const float* from, bool there) {
-  asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
-               "r"(there ? 16 : 0)
+  if constexpr (kPairs) {
+    asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
+                 "r"(there ? 16 : 0)
+                 : "memory");
+  } else {
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
+                 "r"(there ? 16 : 0)
+                 : "memory");
+  }
+}
+/// The same with a policy of L2.
+__device__ __forceinline__ void copy_16(std::uint32_t to, const float* from, bool there,
+                                        std::uint64_t policy) {
+  asm volatile("cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2, %3;" ::"r"(to),
+               "l"(from), "r"(there ? 16 : 0), "l"(policy)
                : "memory");
 }
 __device__ __forceinline__ void copy_4(std::uint32_t to, const float* from, bool there) {
@@ -121,14 +141,16 @@ __device__ __forceinline__ std::uint32_t split(std::uint32_t& bits) {
   return __float_as_uint(whole - __uint_as_float(bits));
 }
 
-/// One matrix's slabs on their way to shared memory: kRows rows from `first` of `count`.
-template <int kRows, bool kAligned>
+/// One matrix's slabs on their way to shared memory: kRows rows from `first` of `count`. kPairs: as in copy_16().
+template <int kRows, bool kAligned, bool kPairs>
 struct SlabCopies {
   static constexpr int kStep = kTensorThreads / kChunks, kCopies = kRows / kStep;
   const float* all;
   std::int64_t count, d;
 
-  __device__ __forceinline__ void run(std::uint32_t slab, std::int64_t first, std::int64_t term) const {
+  template <bool kOnce = false>
+  __device__ __forceinline__ void run(std::uint32_t slab, std::int64_t first, std::int64_t term,
+                                      [[maybe_unused]] std::uint64_t policy = 0) const {
     const int own = static_cast<int>(threadIdx.x) / kChunks, chunk = static_cast<int>(threadIdx.x) % kChunks;
     const std::int64_t at = term + chunk * 4;
     const float* from = all + (first + own) * d + at;
@@ -138,7 +160,12 @@ struct SlabCopies {
       const bool row_there = first + own + i * kStep < count;
       if constexpr (kAligned) {
         const bool there = row_there && at < d;
-        copy_16(to + i * kStep * kDepth * 4, there ? from + i * kStep * d : all, there);
+        const float* own_from = there ? from + i * kStep * d : all;
+        if constexpr (kOnce) {
+          copy_16(to + i * kStep * kDepth * 4, own_from, there, policy);
+        } else {
+          copy_16<kPairs>(to + i * kStep * kDepth * 4, own_from, there);
+        }
       } else {
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
@@ -153,18 +180,26 @@ struct SlabCopies {
 /// The slabs of a CTA's tiles, one behind the other.
 template <int kQueries, bool kAligned>
 struct Slabs {
-  SlabCopies<kTileRows, kAligned> rows;
-  SlabCopies<kQueries, kAligned> queries;
-  std::int64_t tile, tile_step, query0, term = 0;
+  static constexpr bool kFew = kQueries == 16 && kAligned;
+  SlabCopies<kTileRows, kAligned, !kFew> rows;
+  SlabCopies<kQueries, kAligned, !kFew> queries;
+  std::int64_t tile, tile_step, query0;
+  std::uint64_t once;
+  std::int64_t kept;  // terms, until there are no more to keep
   std::int64_t left;  // slabs
+  std::int64_t term = 0;
 
   __device__ __forceinline__ void copy_next(std::uint32_t stage) {
     if (left > 0) {
-      rows.run(stage, tile * kTileRows, term);
+      if (kFew && once != 0 && term >= kept) {
+        rows.template run<kFew>(stage, tile * kTileRows, term, once);
+      } else {
+        rows.run(stage, tile * kTileRows, term);
+      }
       queries.run(stage + TensorTile<kQueries>::kRowBytes, query0, term);
       --left;
       term += kDepth;
-      if (term >= rows.d) term = 0, tile += tile_step;
+      if (term >= rows.d) term = 0, kept = 0, tile += tile_step;
     }
     commit_copies();  // an empty group keeps the count of those in flight
   }

@@ -69,47 +69,40 @@ double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
-/// As below, but until a time and without parking: false when that has come.
-bool spin_for_change(const Counter& counter, std::uint32_t old, Clock::time_point begin,
-                     Clock::time_point end) {
-  for (;;) {
+/// Looks until the counter is no longer `old`, which is true, or `is_over` says of the time at the first look and now that
+/// it has been long enough: spinning, then giving way between looks. `long_look` is set when giving way took long.
+template <typename IsOver>
+bool spin_for_change(const Counter& counter, std::uint32_t old, const IsOver& is_over,
+                     bool* long_look = nullptr) {
+  Clock::time_point begin;
+  for (std::int64_t look = 0;; ++look) {
     for (int i = 0; i < kPausesPerLook; ++i) {
       if (counter.load(std::memory_order_acquire) != old) return true;
       hwy::Pause();
     }
     const auto now = Clock::now();
-    if (now >= end) return false;
-    if (seconds_between(begin, now) >= kPoliteSeconds) std::this_thread::yield();
-  }
-}
-
-/// Waits until the counter is no longer `old`: spinning, then giving way between looks, then parked, which is put off
-/// while `last_wake` is recent. `long_look` is set when giving way took long.
-std::uint32_t wait_for_change(const Counter& counter, std::uint32_t old, std::atomic<bool>& parked,
-                              double spin_seconds, const std::atomic<Clock::time_point>* last_wake = nullptr,
-                              bool* long_look = nullptr) {
-  Clock::time_point begin;
-  for (std::int64_t look = 0;; ++look) {
-    for (int i = 0; i < kPausesPerLook; ++i) {
-      const std::uint32_t now = counter.load(std::memory_order_acquire);
-      if (now != old) return now;
-      hwy::Pause();
-    }
-    const auto now = Clock::now();
     if (look == 0) begin = now;
-    const double waited_seconds = seconds_between(begin, now);
-    if (waited_seconds >= spin_seconds &&
-        (!last_wake || seconds_between(last_wake->load(std::memory_order_relaxed), now) >=
-                           kSpinsAfterAWake * spin_seconds)) {
-      break;
-    }
-    if (waited_seconds < kPoliteSeconds) continue;
+    if (is_over(begin, now)) return false;
+    if (seconds_between(begin, now) < kPoliteSeconds) continue;
     std::this_thread::yield();
     if (long_look && seconds_between(now, Clock::now()) > kLongLookSeconds) *long_look = true;
   }
-  parked.store(true);
-  counter.wait(old);
-  parked.store(false, std::memory_order_relaxed);
+}
+
+/// Waits until the counter is no longer `old`: as above, then parked, which is put off while `last_wake` is recent.
+std::uint32_t wait_for_change(const Counter& counter, std::uint32_t old, std::atomic<bool>& parked,
+                              double spin_seconds, const std::atomic<Clock::time_point>* last_wake = nullptr,
+                              bool* long_look = nullptr) {
+  const auto parks = [&](Clock::time_point begin, Clock::time_point now) {
+    return seconds_between(begin, now) >= spin_seconds &&
+           (!last_wake || seconds_between(last_wake->load(std::memory_order_relaxed), now) >=
+                              kSpinsAfterAWake * spin_seconds);
+  };
+  if (!spin_for_change(counter, old, parks, long_look)) {
+    parked.store(true);
+    counter.wait(old);
+    parked.store(false, std::memory_order_relaxed);
+  }
   return counter.load(std::memory_order_acquire);
 }
 
@@ -309,25 +302,22 @@ void Pool::run(std::int64_t pieces, int parts, Work work, void* context, double 
     if (worker->hand_out({work, context, cut(part), cut(part + 1), in_job_ + 1})) note_wake();
     ++part;
   }
-  const Clock::time_point begin = Clock::now();
   const InsideAJob guard;
   work(context, 0, cut(1));
-  finish(begin, patience_seconds);
+  finish(patience_seconds);
 }
 
-/// Waits for the workers of the job that the caller began to work on at `begin`, and does the shares of those that do not
-/// come.
-void Pool::finish(Clock::time_point begin, double patience_seconds) {
-  std::optional<std::pair<Clock::time_point, Clock::time_point>> patience;
+/// Waits for the workers of a job whose own share the caller has done, and does the shares of those that do not come. How
+/// long its own share took is not known: a look at the clock before it costs every call 0.02 us.
+void Pool::finish(double patience_seconds) {
+  std::optional<Clock::time_point> end;
   for (const auto& worker : std::span(workers_).first(in_job_)) {
     if (!worker->has_share || worker->is_done()) continue;
     if (worker->call_again()) note_wake();
     const std::uint32_t ticket = worker->asked.load(std::memory_order_relaxed);
-    if (!patience) {
-      const auto now = Clock::now();
-      patience = {now, now + std::max(now - begin, as_duration(patience_seconds))};
-    }
-    if (spin_for_change(worker->answered, ticket - 1, patience->first, patience->second)) continue;
+    if (!end) end = Clock::now() + as_duration(patience_seconds);
+    const auto is_over = [&end](Clock::time_point, Clock::time_point now) { return now >= *end; };
+    if (spin_for_change(worker->answered, ticket - 1, is_over)) continue;
     if (worker->take_over(ticket)) {
       worker->is_behind = true;
       note_place(places_[static_cast<std::size_t>(worker->place)], -1);  // wherever it may be: not at work

@@ -55,7 +55,7 @@ class Pool {
  public:
   using Work = void (*)(void* context, std::int64_t begin, std::int64_t end);
 
-  // A caller that is done waits this long for a worker to begin, or as long as its own share took, whichever is more.
+  // A caller that is done with its own share waits this long for a worker to begin.
   // Workers that spin look every few microseconds; one that stood behind another held up calls of 2 us by some 350 us,
   // for minutes, with 16 threads on 16 virtual cores.
   static constexpr double kPatienceSeconds = 10e-6;
@@ -92,26 +92,29 @@ class Pool {
   void start_up_to(int workers);
   int choose_workers(int most);
   void run(std::int64_t pieces, int parts, Work work, void* context, double patience_seconds);
-  void finish(std::chrono::steady_clock::time_point begin, double patience_seconds);
+  void finish(double patience_seconds);
   void wait_for_answer(Worker& worker);
   void serve(Worker& worker);
   void settle(Worker& worker, bool has_share, bool long_look);
   void note_wake();
 
-  const int threads_;
+  // What workers read at every job lies apart from what callers write at every job: where both share a cache line, which
+  // depended on where the pool came to lie, a worker has to wait for it before it begins.
+  alignas(128) const int threads_;
   const double spin_seconds_, patience_seconds_;
   const CpuMask mask_;
-  std::mutex busy_;  // held by the caller of a job; guards all below
-  bool stopped_ = false;
-  std::vector<std::unique_ptr<Worker>> workers_;
-  std::size_t in_job_ =
-      0;  // the first so many workers have shares of the job at hand, but for those that are behind
-  std::atomic<int> started_ = 0;
   // The CPU that the thread of each part was last seen on; written only when it has changed, so that it stays in every
   // core's cache.
   std::vector<std::atomic<int>> places_;
   // When a caller last woke a worker: see kSpinsAfterAWake.
   std::atomic<std::chrono::steady_clock::time_point> last_wake_{};
+
+  alignas(128) std::mutex busy_;  // held by the caller of a job; guards all below
+  bool stopped_ = false;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  // The first so many workers have shares of the job at hand, but for those that are behind.
+  std::size_t in_job_ = 0;
+  std::atomic<int> started_ = 0;
 };
 
 }  // namespace fulcrum::backends::threads

@@ -19,44 +19,58 @@ namespace {
 constexpr double kBudgetSeconds = 120;
 constexpr std::size_t kWorst = 8;
 
-std::vector<report::Cell> score_row(std::string name, const executor::RegretScore& score, report::Tone tone) {
-  return {{std::move(name), tone},
-          fmt::format("{:.3f}", score.mean),
-          fmt::format("[{:.3f}, {:.3f}]", score.low, score.high),
-          fmt::format("{:.3f}", score.p95_band),
-          fmt::format("{:.2f}", score.max),
-          fmt::format("{}", score.points)};
+std::string p95_of(const executor::RegretScore::InBand& band) {
+  return band.points > 0 ? fmt::format("{:.3f}", band.p95) : "-";
+}
+
+std::vector<report::Cell> score_row(std::string name, const executor::RegretScore& score, report::Tone tone,
+                                    bool device) {
+  std::vector<report::Cell> row{{std::move(name), tone},
+                                fmt::format("{:.3f}", score.mean),
+                                fmt::format("[{:.3f}, {:.3f}]", score.low, score.high)};
+  if (device) row.emplace_back(p95_of(score.device));
+  row.emplace_back(p95_of(score.threads));
+  row.emplace_back(fmt::format("{:.2f}", score.max));
+  row.emplace_back(fmt::format("{}", score.points));
+  return row;
 }
 
 void print(const executor::RegretReport& report, Context& context) {
-  report::Table scores({{"rule", report::Align::left},
-                        {"mean", report::Align::right},
-                        {"95 %", report::Align::left},
-                        {"p95 in band", report::Align::right},
-                        {"max", report::Align::right},
-                        {"calls", report::Align::right}});
-  scores.add(score_row("executor", report.executor, report::Tone::strong));
-  scores.add(
-      score_row(fmt::format("after {} calls", report.after_calls), report.after, report::Tone::strong));
-  scores.add(score_row("timed before", report.timed_before, report::Tone::plain));
-  scores.add(score_row("with hindsight", report.hindsight, report::Tone::plain));
-  for (const auto& baseline : report.baselines)
-    scores.add(score_row(baseline.name, baseline.score, report::Tone::plain));
+  const bool device = report.executor.device.points > 0;
+  std::vector<report::Table::Column> columns{
+      {"rule", report::Align::left}, {"mean", report::Align::right}, {"95 %", report::Align::left}};
+  if (device) columns.push_back({"p95 near GPU", report::Align::right});
+  columns.push_back({"p95 near threads", report::Align::right});
+  columns.push_back({"max", report::Align::right});
+  columns.push_back({"calls", report::Align::right});
+  report::Table scores(std::move(columns));
+  const auto add = [&](std::string name, const executor::RegretScore& score, report::Tone tone) {
+    scores.add(score_row(std::move(name), score, tone, device));
+  };
+  add("executor", report.executor, report::Tone::strong);
+  add(fmt::format("after {} calls", report.after_calls), report.after, report::Tone::strong);
+  add("timed before", report.timed_before, report::Tone::plain);
+  add("with hindsight", report.hindsight, report::Tone::plain);
+  for (const auto& baseline : report.baselines) add(baseline.name, baseline.score, report::Tone::plain);
   context.print(scores.text(context.colour()));
   std::string classes;
   for (const auto& [name, count] : report.classes)
     classes += fmt::format("{}{} {}", classes.empty() ? "" : ", ", name, count);
-  context.print(
-      fmt::format("\nTimes over those of the best way; the executor's include the decision: at the first "
-                  "call, by the table "
-                  "alone, and after calls of each whose times it has learned from, trials included. Timed "
-                  "before: the way that was fastest when these very calls were timed once before, so what is "
-                  "above 1 there comes from the machine and not from a table. With "
-                  "hindsight: the way "
-                  "that was fastest in both visits together, which nobody knows before. {} of {} calls "
-                  "lie where another "
-                  "class of kernels is predicted within a factor of two. Fastest: {}.\n{}\n",
-                  report.executor.in_band, report.executor.points, classes, report.table));
+  const std::string near_device =
+      device ? fmt::format("{} lie near the break-even of the GPU and ", report.executor.device.points) : "";
+  const std::string bands = fmt::format(
+      "Of {} calls {}{} lie near the break-even of several threads: the best of the other side is predicted "
+      "within a factor of two.",
+      report.executor.points, near_device, report.executor.threads.points);
+  context.print(fmt::format(
+      "\nTimes over those of the best way; the executor's include the decision: at the first "
+      "call, by the table "
+      "alone, and after calls of each whose times it has learned from, trials included. Timed "
+      "before: the way that was fastest when these very calls were timed once before, so what is "
+      "above 1 there comes from the machine and not from a table. With "
+      "hindsight: the way "
+      "that was fastest in both visits together, which nobody knows before. {} Fastest: {}.\n{}\n",
+      bands, classes, report.table));
   auto worst = report.rows;
   std::sort(worst.begin(), worst.end(), [](const auto& a, const auto& b) { return a.regret > b.regret; });
   if (worst.size() > kWorst) worst.resize(kWorst);
