@@ -34,6 +34,9 @@ constexpr double kHopeless = 3;
 // Few rounds and more shapes: what lies between shapes is in more doubt than any of them.
 constexpr int kCalibrationRounds = 5;
 constexpr double kEnoughSeconds = 2e-3;
+// Some shapes take a kernel a hundred times as long as their work says (a search whose rows all have the same score): one
+// such point would take seconds.
+constexpr double kGiveUpSeconds = 20e-3;
 // Plans that take so long each may use this share of the time, and no more: one library must not leave an op without
 // shapes.
 constexpr double kCostlySeconds = 5e-3, kCostlyShare = 0.1;
@@ -180,6 +183,7 @@ std::optional<Point> OpCalibration::measure(const Args& args, DType dtype, Mask 
   const RoundsConfig rounds{.rounds = kCalibrationRounds,
                             .enough_seconds = kEnoughSeconds,
                             .hopeless = kHopeless,
+                            .give_up_seconds = kGiveUpSeconds,
                             .groups = groups,
                             .clock = tools_->clock};
   auto times = time_rounds(subjects, rounds);

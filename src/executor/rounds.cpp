@@ -55,9 +55,13 @@ std::vector<std::vector<double>> time_rounds(std::span<Subject* const> subjects,
     return config.groups.empty() ? 0 : static_cast<std::size_t>(config.groups[s]);
   };
   for (std::size_t s = 0; s < subjects.size(); ++s) {
-    if (!subjects[s] || time_once(*subjects[s], 1, clock) <= 0)
-      continue;  // pages, code and libraries come in
+    const double first = subjects[s] ? time_once(*subjects[s], 1, clock) : 0;
+    if (first <= 0) continue;  // pages, code and libraries come in
     look[s] = time_once(*subjects[s], 1, clock);
+    if (config.give_up_seconds > 0 && std::min(first, look[s]) > config.give_up_seconds) {
+      seconds[s].push_back(std::exchange(look[s], 0));
+      continue;
+    }
     if (look[s] < 2e-6 && look[s] > 0) look[s] = time_once(*subjects[s], 8, clock);
     double& least = fastest[group(s)];
     if (look[s] > 0) least = std::min(least, look[s] + subjects[s]->plan_seconds);

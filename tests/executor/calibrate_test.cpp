@@ -442,6 +442,19 @@ TEST_F(CalibrateTest, TheFirstLongCallAfterThoseOfTheOtherPlaceIsNotTimed) {
   }
 }
 
+TEST_F(CalibrateTest, CallsThatTakeFarTooLongAreNotRepeated) {
+  VirtualMachine& machine = VirtualMachine::get();
+  Scripted endless(machine, {0.3}), disturbed_once(machine, {0.3, 1e-3});
+  Subject* subjects[] = {&endless, &disturbed_once};
+  const double begin = machine.clock()->now();
+  const auto times =
+      time_rounds(subjects, RoundsConfig{.rounds = 5, .give_up_seconds = 20e-3, .clock = machine.clock()});
+  EXPECT_EQ(times[0].size(), 1u);
+  EXPECT_NEAR(sample_of(times[0]).seconds, 0.3, 1e-9);
+  EXPECT_EQ(times[1].size(), 5u);
+  EXPECT_LT(machine.clock()->now() - begin, 1);
+}
+
 TEST_F(CalibrateTest, AHopelessCandidateIsLookedAtOnce) {
   VirtualMachine& machine = VirtualMachine::get();
   Scripted fast(machine, {1e-3}), slow(machine, {9e-3});
