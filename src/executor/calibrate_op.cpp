@@ -36,7 +36,7 @@ constexpr int kCalibrationRounds = 5;
 constexpr double kEnoughSeconds = 2e-3;
 // Some shapes take a kernel a hundred times as long as their work says (a search whose rows all have the same score): one
 // such point would take seconds.
-constexpr double kGiveUpSeconds = 20e-3;
+constexpr double kGiveUpSeconds = 20e-3, kOvertimeSeconds = 0.02;
 // Plans that take so long each may use this share of the time, and no more: one library must not leave an op without
 // shapes.
 constexpr double kCostlySeconds = 5e-3, kCostlyShare = 0.1;
@@ -183,11 +183,12 @@ std::optional<Point> OpCalibration::measure(const Args& args, DType dtype, Mask 
   const RoundsConfig rounds{.rounds = kCalibrationRounds,
                             .enough_seconds = kEnoughSeconds,
                             .hopeless = kHopeless,
+                            .end = end_ + kOvertimeSeconds,
                             .give_up_seconds = kGiveUpSeconds,
                             .groups = groups,
                             .clock = tools_->clock};
   auto times = time_rounds(subjects, rounds);
-  if (is_restless(times)) {
+  if (is_restless(times) && !out_of_time()) {
     const auto more = time_rounds(subjects, rounds);
     for (std::size_t c = 0; c < times.size(); ++c) {
       if (times[c].size() > 1) times[c].insert(times[c].end(), more[c].begin(), more[c].end());
