@@ -22,6 +22,7 @@ constexpr double kShort = 1e-3, kSettled = 1.3, kSettledSlack = 3e-7, kSettleSec
 constexpr int kMostSettling = 40, kLeastRounds = 3;
 constexpr double kLeastNoise = 0.005, kLookNoise = 0.15;
 constexpr double kDisturbed = 1.3, kRestless = 1.25;
+constexpr double kEndless = 5;
 
 // Seconds of one call among `count`; 0: it failed.
 double time_once(Subject& subject, std::int64_t count, const measure::Clock& clock) {
@@ -58,11 +59,15 @@ std::vector<std::vector<double>> time_rounds(std::span<Subject* const> subjects,
   for (std::size_t s = 0; s < subjects.size(); ++s) {
     const double first = subjects[s] ? time_once(*subjects[s], 1, clock) : 0;
     if (first <= 0) continue;  // pages, code and libraries come in
-    look[s] = time_once(*subjects[s], 1, clock);
-    if (config.give_up_seconds > 0 && std::min(first, look[s]) > config.give_up_seconds) {
-      seconds[s].push_back(std::exchange(look[s], 0));
+    const bool is_long = config.give_up_seconds > 0 && first > config.give_up_seconds;
+    // A disturbance is seldom that long.
+    const bool is_endless = is_long && first > kEndless * config.give_up_seconds;
+    const double second = is_endless ? first : time_once(*subjects[s], 1, clock);
+    if (is_long && second > config.give_up_seconds) {
+      seconds[s].push_back(second);
       continue;
     }
+    look[s] = second;
     if (look[s] < 2e-6 && look[s] > 0) look[s] = time_once(*subjects[s], 8, clock);
     double& least = fastest[group(s)];
     if (look[s] > 0) least = std::min(least, look[s] + subjects[s]->plan_seconds);

@@ -18,7 +18,7 @@ struct RoundsConfig {
   double enough_seconds = 0;  // of one subject: with these behind it three rounds are enough; 0: all rounds
   double hopeless = 3;  // times the fastest of its group: one look is enough; 0: all take part in every round
   double end = INFINITY;        // of the clock: no round but the first begins later
-  double give_up_seconds = 0;   // subjects whose first two calls take longer are not called again; 0: never
+  double give_up_seconds = 0;   // subjects whose first calls take longer are not called again; 0: never
   std::span<const int> groups;  // 0 or 1 by subject; empty: one group
   const measure::Clock* clock = nullptr;
 };
