@@ -17,6 +17,9 @@ namespace {
 // took far longer than the same call on fewer of them says nothing about the kernel.
 constexpr double kSpikeRatio = 1.5, kSpikeSeconds = 10e-6;
 constexpr int kLeastHeldUp = 2;
+// More than this share of all calls: that is what the threads cost. Sixteen of a library, woken one by one for calls of a
+// few microseconds, take 40 each time.
+constexpr double kMostHeldUp = 0.5;
 
 }  // namespace
 
@@ -81,6 +84,7 @@ std::vector<double> drop_spikes(std::span<const Candidate> candidates, OpPoints&
   const std::vector<Width> widths = widths_of(candidates);
   std::vector<double> lost(widths.size() + 1, 0), calls(widths.size() + 1, 0);  // by group
   std::vector<int> held_up(widths.size() + 1, 0);
+  std::vector<std::vector<double>> all_spikes;  // by point and candidate
   for (Point& point : points.points) {
     const std::size_t count = std::min(widths.size(), point.samples.size());
     std::vector<double> spikes(count, 0);
@@ -97,13 +101,23 @@ std::vector<double> drop_spikes(std::span<const Candidate> candidates, OpPoints&
     for (std::size_t c = 0; c < count; ++c) {
       lost[static_cast<std::size_t>(widths[c].group)] += spikes[c];
       held_up[static_cast<std::size_t>(widths[c].group)] += spikes[c] > 0;
-      if (spikes[c] > 0) point.samples[c].seconds = 0;
+    }
+    all_spikes.push_back(std::move(spikes));
+  }
+  const auto is_usual = [&](const Width& width) {
+    const auto group = static_cast<std::size_t>(width.group);
+    return held_up[group] > kMostHeldUp * calls[group];
+  };
+  for (std::size_t i = 0; i < all_spikes.size(); ++i) {
+    for (std::size_t c = 0; c < all_spikes[i].size(); ++c) {
+      if (all_spikes[i][c] > 0 && !is_usual(widths[c])) points.points[i].samples[c].seconds = 0;
     }
   }
   std::vector<double> mean;
   for (const Width& width : widths) {
     const auto group = static_cast<std::size_t>(width.group);
-    mean.push_back(held_up[group] >= kLeastHeldUp ? lost[group] / calls[group] : 0);
+    const bool is_rare = held_up[group] >= kLeastHeldUp && !is_usual(width);
+    mean.push_back(is_rare ? lost[group] / calls[group] : 0);
   }
   return mean;
 }

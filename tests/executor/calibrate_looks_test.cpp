@@ -4,12 +4,14 @@
 // What the later passes of a calibration look at, on a clock of their own.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 
 #include "executor/calibrate_op.h"
 #include "executor/named_ops.h"
+#include "executor/widths.h"
 #include "support/virtual_gpu.h"
 
 namespace fulcrum::executor {
@@ -58,6 +60,27 @@ struct Products {
                                     {backends::Kernel(&library, &threads), Place::host, 2}};
   Workbench bench{std::int64_t{96} << 20};
 };
+
+TEST(CalibrateLooks, ThreadsThatAreSlowAtMostShapesAreNotHeldUp) {
+  const Products ways;
+  const auto kept_of = [&](int slow, double& fear) {
+    OpPoints points;
+    for (int i = 0; i < 10; ++i) {
+      Point point{.args = {}, .dtype = DType::f32, .samples = std::vector<Sample>(3)};
+      point.samples[1].seconds = 2e-6;
+      point.samples[2].seconds = i < slow ? 52e-6 : 1.5e-6;
+      points.points.push_back(point);
+    }
+    fear = drop_spikes(ways.candidates, points)[2];
+    return std::count_if(points.points.begin(), points.points.end(),
+                         [](const Point& point) { return point.samples[2].seconds > 0; });
+  };
+  double fear = 0;
+  EXPECT_EQ(kept_of(3, fear), 7);
+  EXPECT_NEAR(fear, 15e-6, 1e-9) << "what they lost, in the mean";
+  EXPECT_EQ(kept_of(8, fear), 10) << "that is what these threads cost";
+  EXPECT_EQ(fear, 0);
+}
 
 TEST(CalibrateLooks, WhatIsFarBehindOnOneThreadGetsNoMoreOfThem) {
   const VirtualMachine::Use machine;

@@ -44,7 +44,7 @@ HWY_INLINE std::uint32_t float_size(float value) { return std::bit_cast<std::uin
 HWY_INLINE float scaled(float value) { return value * 0x1p75F * 0x1p74F; }
 
 /// And back: a whole number of less than 25 bits is the bits of its float.
-HWY_INLINE float unscaled(float value) {
+inline float unscaled(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value), sign = bits & 0x80000000U;
   const float size = std::abs(value);
   if (size < 0x1p24F) return std::bit_cast<float>(sign | static_cast<std::uint32_t>(size));
