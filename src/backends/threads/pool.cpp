@@ -295,13 +295,13 @@ void Pool::run(std::int64_t pieces, int parts, Work work, void* context, double 
   const auto cut = [pieces, parts](std::int64_t at) {
     return pieces / parts * at + std::min(at, pieces % parts);
   };
-  note_place(places_[0], sched_getcpu());
   int part = 1;
   for (const auto& worker : std::span(workers_).first(in_job_)) {
     if (!worker->has_share) continue;
     if (worker->hand_out({work, context, cut(part), cut(part + 1), in_job_ + 1})) note_wake();
     ++part;
   }
+  note_place(places_[0], sched_getcpu());  // after them: they begin the sooner
   const InsideAJob guard;
   work(context, 0, cut(1));
   finish(patience_seconds);
