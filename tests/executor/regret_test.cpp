@@ -3,12 +3,13 @@
 //
 // Scoring of decisions, from given times.
 #include "executor/regret.h"
-#include "executor/regret_calls.h"
 
 #include <fulcrum/stats.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+
+#include "executor/regret_calls.h"
 
 namespace fulcrum::executor {
 namespace {

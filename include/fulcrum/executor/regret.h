@@ -11,12 +11,9 @@ namespace fulcrum::executor {
 
 struct Options;
 
-/// Where the answer is about to change: the best way of the other side is predicted within a factor of two.
-enum class Band : std::uint8_t {
-  none,
-  threads,
-  device
-};  // one thread or several; this machine or its device
+/// Where the answer is about to change, between one thread and several or between this machine and its device: the best way
+/// of the other side is predicted within a factor of two.
+enum class Band : std::uint8_t { none, threads, device };
 
 /// Times over the oracle's: 1 is perfect.
 struct RegretScore {
