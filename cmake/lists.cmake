@@ -48,7 +48,7 @@ function(fulcrum_match_list list macro names pattern)
 endfunction()
 
 # Files that every kernel of a backend stands on and that hold none: a change there makes no measurement old.
-set(FULCRUM_GROUND runtime libraries isa workspace)
+set(FULCRUM_GROUND runtime libraries isa workspace plan_memory)
 
 # The files beside a backend's header that define what it declares. NAME.cu and NAME_more.cu (or .cpp) belong to the
 # header with the longest name that theirs begins with.

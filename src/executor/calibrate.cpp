@@ -78,7 +78,7 @@ Result<std::vector<Job>> jobs_of(const backends::Backend* device, const Calibrat
     Job job{.op = ops[i], .index = i, .candidates = candidates_of(*ops[i], device)};
     if (job.candidates.empty()) continue;
     const FeatureMap map(*ops[i]);
-    job.weight = (map.is_line() ? 0.7 : 1) * (1 + 0.25 * static_cast<double>(job.candidates.size()));
+    job.weight = (map.is_line() ? 0.5 : 1) * (1 + 0.25 * static_cast<double>(job.candidates.size()));
     jobs.push_back(std::move(job));
   }
   return jobs;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <span>
 
 #include "executor/calibrate_op.h"
 #include "executor/candidates.h"
@@ -53,7 +54,7 @@ OpPoints OpCalibration::look_again(double seconds) {
 }
 
 void OpCalibration::measure_again() {
-  std::vector<std::pair<double, std::size_t>> order;
+  std::vector<std::pair<double, std::size_t>> order, at_last;
   const Mask usual = default_mask(*op_, candidates_) ? default_mask(*op_, candidates_) : ~Mask{0};
   for (std::size_t i = 0; i < points_.points.size(); ++i) {
     const Point& point = points_.points[i];
@@ -62,19 +63,21 @@ void OpCalibration::measure_again() {
     if (next < 0) continue;
     const Sample &fastest = point.samples[static_cast<std::size_t>(best)],
                  &second = point.samples[static_cast<std::size_t>(next)];
-    // One long call takes as much time as many short ones.
-    const double last = fastest.seconds > kLongLook ? std::log(kClose) : 0;
-    order.emplace_back(last + log_ratio(second, fastest), i);
+    (fastest.seconds > kLongLook ? at_last : order).emplace_back(log_ratio(second, fastest), i);
   }
   std::sort(order.begin(), order.end());
-  // All once, then those again whose answer is close.
-  for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
-    for (const auto& [margin, i] : order) {
-      if (out_of_time()) return;
-      if (sweep > 0 && margin > std::log(kClose)) break;
+  std::sort(at_last.begin(), at_last.end());
+  const auto look = [&](std::span<const std::pair<double, std::size_t>> at, double widest) {
+    for (const auto& [margin, i] : at) {
+      if (margin > widest || out_of_time()) return;
       look_at(i, worth_looking_at(points_.points[i]));
     }
-  }
+  };
+  // All once, then those again whose answer is close. One long call takes as much time as many short ones, and is as well
+  // known after one look.
+  look(order, INFINITY);
+  for (int sweep = 1; sweep < kMostSweeps; ++sweep) look(order, std::log(kClose));
+  look(at_last, INFINITY);
 }
 
 // Threads may have been held up; of the vectorised kernel on one thread all of them are predicted.
@@ -94,7 +97,7 @@ Mask OpCalibration::worth_looking_at(const Point& point) const {
 
 void OpCalibration::look_at(std::size_t number, Mask among) {
   Point& point = points_.points[number];
-  const auto again = measure(point.args, point.dtype, among);
+  const auto again = measure(point.args, point.dtype, among & ~costly_);
   for (std::size_t c = 0; again && c < point.samples.size(); ++c) {
     const Sample& look = again->samples[c];
     if (look.seconds <= 0) continue;
@@ -103,6 +106,7 @@ void OpCalibration::look_at(std::size_t number, Mask among) {
     looks.add(look);
     if (sample.seconds <= 0 || look.seconds < sample.seconds) sample = look;
     sample.seconds = together(looks.seconds);
+    sample.looks = static_cast<int>(looks.seconds.size());
     // A plan is timed twice a look: one look says less about it than about a call.
     if (!looks.plans.empty()) sample.plan_seconds = together(looks.plans);
   }

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <numbers>
 
 #include "executor/candidates.h"
 #include "executor/choose.h"
@@ -20,10 +19,11 @@
 namespace fulcrum::executor {
 namespace {
 
-// Nominal seconds of what is measured. Below a microsecond a call is its own fixed part; above a millisecond times grow
-// as the closed form says, on a device less surely, and one long call costs as much as thirty short ones: some are.
+// Nominal seconds of what is measured. Below a microsecond a call is its own fixed part. Long calls take as much time as
+// thirty short ones and are fewer: six in ten seconds of a calibration went to those of half a millisecond and more.
 constexpr double kLineShortest = 3e-8, kLineLongest = 4e-3;
-constexpr double kShortest = 5e-7, kLongest = 1e-3, kLongAnchor = 5e-3;
+constexpr double kShortest = 5e-7, kLongest = 2e-4, kLongAnchor = 5e-3;
+constexpr double kLongestBesideDevice = 1e-3;  // its break-even lies among calls that are long for one thread
 constexpr int kSpread[] = {0, 12, 6, 9, 3, 7, 5, 8, 10, 4, 11, 2, 1};
 constexpr int kLineSizes = static_cast<int>(std::size(kSpread)), kMostAnchors = 6, kLeastPoints = 6,
               kDrawnToSeek = 10;
@@ -33,19 +33,22 @@ constexpr double kMostAnchorBytes = 16e6;  // making larger inputs takes longer 
 constexpr double kHopeless = 3;
 // Few rounds and more shapes: what lies between shapes is in more doubt than any of them.
 constexpr int kCalibrationRounds = 5;
-constexpr double kEnoughSeconds = 2e-3;
+constexpr double kEnoughSeconds = 6e-4;
 // Some shapes take a kernel a hundred times as long as their work says (a search whose rows all have the same score): one
 // such point would take seconds.
 constexpr double kGiveUpSeconds = 20e-3, kOvertimeSeconds = 0.02;
-// Plans that take so long each may use this share of the time, and no more: one library must not leave an op without
-// shapes.
-constexpr double kCostlySeconds = 5e-3, kCostlyShare = 0.1;
-constexpr int kUnusualEvery = 4, kThinEvery = 8;
+// Plans that take so long each may use this share of the time, and all of them together that one, and no more: one library
+// must not leave an op without shapes.
+constexpr double kCostlySeconds = 5e-3, kCostlyShare = 0.25, kUnusualShare = 0.05, kAllCostlyShare = 0.35;
+constexpr double kWorthAPlan = 5e-5;
+constexpr int kCostlyEvery = 2, kSeldomEvery = 8, kUnusualEvery = 6, kThinEvery = 8, kLongEvery = 4;
+// Points of long calls that took more than this to measure may use so much of an op's time; then none as long are drawn.
+constexpr double kLongPoint = 8e-3, kLongShare = 0.35, kNeverLong = 1e-4;
 constexpr std::size_t kRefitEvery = 8;
 // Sizes of a line are no closer than this where another candidate becomes the fastest, and where times make a step: one
 // of more than so much, in ln, beyond what there is more to do.
 constexpr double kLineStep = 1.3, kLeastLineStep = 1.06, kStepExcess = 0.15, kMayWin = 2.5;
-constexpr int kLossDraws = 32;
+constexpr double kLeastLoss = 1e-3;
 constexpr std::size_t kNeighbours = 3;
 constexpr float kNear = 0.8F;
 
@@ -115,13 +118,22 @@ Mask OpCalibration::hopeless(const Args& args, DType dtype) const {
   return mask;
 }
 
+double OpCalibration::longest(bool may_be_long) const {
+  const double most = may_be_long ? kLongAnchor : tools_->device ? kLongestBesideDevice : kLongest;
+  return long_seconds_ > kLongShare * share_seconds_ ? std::min(most, least_long_) : most;
+}
+
 Mask OpCalibration::overdrawn() const {
   Mask mask = 0;
+  double all = 0;
+  const Mask usual = default_mask(*op_, candidates_);
   for (Mask left = costly_; left; left &= left - 1) {
     const int c = std::countr_zero(left);
-    if (plan_seconds_[static_cast<std::size_t>(c)] > kCostlyShare * share_seconds_) mask |= Mask{1} << c;
+    const double share = usual >> c & 1 ? kCostlyShare : kUnusualShare;
+    all += plan_seconds_[static_cast<std::size_t>(c)];
+    if (plan_seconds_[static_cast<std::size_t>(c)] > share * share_seconds_) mask |= Mask{1} << c;
   }
-  return mask;
+  return all > kAllCostlyShare * share_seconds_ ? costly_ : mask;
 }
 
 void OpCalibration::drop_impossible(const Args& args, Point& point) const {
@@ -148,12 +160,15 @@ std::optional<Point> OpCalibration::measure(const Args& args, DType dtype, Mask 
   const auto bound = tools_->bench->bind(*op_, args, dtype);
   if (!bound.ok()) return {};
   Mask wanted = mask_of(*op_, candidates_, dtype) & ~hopeless(args, dtype);
-  // Precisions that only some policies allow are nobody's answer to most calls, and often need a plan of their own.
+  // Precisions that only some policies allow are nobody's answer to most calls, and often need a plan of their own; those
+  // whose plan takes longer than a whole point take part in some. Where calls are short, in few: there all of a device's
+  // take as long as a launch.
   const Mask usual = default_mask(*op_, candidates_);
-  // Neither do those whose plan takes longer than a whole point take part in every one.
-  const bool all_of_them = measured_++ % kUnusualEvery == 0;
-  const Mask left_out = all_of_them ? overdrawn() : costly_;
-  if (!all_of_them && (wanted & usual & ~left_out)) wanted &= usual;
+  const int every = nominal_seconds(*op_, args) > kWorthAPlan ? kCostlyEvery : kSeldomEvery;
+  const bool with_costly = measured_ % every == 0, with_unusual = measured_ % kUnusualEvery == 0;
+  ++measured_;
+  const Mask left_out = with_costly ? overdrawn() : costly_;
+  if (!with_unusual && (wanted & usual & ~left_out)) wanted &= usual;
   if (wanted & ~left_out) wanted &= ~left_out;
   wanted &= among;
   std::shared_ptr<DeviceOperands> operands;
@@ -207,7 +222,13 @@ std::optional<Point> OpCalibration::measure(const Args& args, DType dtype, Mask 
 }
 
 void OpCalibration::add(const Args& args, DType dtype) {
+  const double begin = tools_->clock->now();
   auto point = measure(args, dtype);
+  const double took = tools_->clock->now() - begin, nominal = nominal_seconds(*op_, args);
+  if (took > kLongPoint && nominal > kNeverLong) {
+    long_seconds_ += took;
+    least_long_ = std::min(least_long_, nominal);
+  }
   if (!point) return;
   auto& looks = looks_.emplace_back(point->samples.size());
   for (std::size_t c = 0; c < looks.size(); ++c) looks[c].add(point->samples[c]);
@@ -263,7 +284,8 @@ double OpCalibration::between_points() const {
     const double low = nominal_seconds(*op_, a.args), high = nominal_seconds(*op_, b.args);
     const double gap = std::log(high / low);
     double happens = fastest_of(a, kAll) == fastest_of(b, kAll) ? 0 : gap / std::log(kLineStep);
-    if (gap > std::log(kLeastLineStep)) happens = std::max(happens, (excess(a, b) - gap) / kStepExcess);
+    if (gap > std::log(kLeastLineStep) && low < kLongest)
+      happens = std::max(happens, (excess(a, b) - gap) / kStepExcess);
     if (happens <= most) continue;
     most = happens;
     middle = std::sqrt(low * high);
@@ -282,8 +304,8 @@ void OpCalibration::charge_home(const Args& args, Mask on_host, Estimates& costs
 }
 
 const Predictor& OpCalibration::predictor() {
-  // A fit takes as long as a few points do.
-  if (!predictor_ || points_.points.size() >= predicted_ + kRefitEvery) {
+  // A fit takes as long as a few points do, of many points longer.
+  if (!predictor_ || points_.points.size() >= predicted_ + std::max(kRefitEvery, predicted_ / 4)) {
     predictor_.emplace(map_, candidates_, points_, tools_->caches);
     predicted_ = points_.points.size();
   }
@@ -314,7 +336,7 @@ std::optional<Args> OpCalibration::doubtful(ShapeSource& source) {
   std::optional<Args> found;
   float most = -INFINITY;
   for (int i = 0; i < 16; ++i) {
-    const auto args = source.draw(kShortest, kLongest);
+    const auto args = source.draw(kShortest, longest(i % kLongEvery == 0));
     if (!args) continue;
     const Rivals both = rivals(*args, at_home);
     if (both.sigma <= 0 || 1.96F * both.sigma - both.apart <= most) continue;
@@ -324,23 +346,9 @@ std::optional<Args> OpCalibration::doubtful(ShapeSource& source) {
   return found;
 }
 
-// Of two log-normal times the wrong one is taken where they lie closer than they are known.
 double OpCalibration::expected_loss() {
   if (map_.is_line() || points_.points.size() < kLeastPoints) return 0;
-  ShapeSource source(*op_, 5);
-  double sum = 0, count = 0;
-  for (int i = 0; i < kLossDraws; ++i) {
-    const auto args = source.draw(kShortest, kLongest);
-    if (!args) continue;
-    const Rivals both = rivals(*args, i % 2 == 0);
-    ++count;
-    if (both.sigma <= 0) continue;
-    const auto apart = static_cast<double>(both.apart), sigma = static_cast<double>(both.sigma);
-    const double z = apart / sigma;
-    sum += sigma * std::exp(-0.5 * z * z) / std::sqrt(2 * std::numbers::pi) -
-           apart * 0.5 * std::erfc(z / std::numbers::sqrt2);
-  }
-  return count > 0 ? sum / count : 0;
+  return std::max(kLeastLoss, predictor().left_out_loss(default_mask(*op_, candidates_)));
 }
 
 void OpCalibration::run_surface() {
@@ -352,11 +360,12 @@ void OpCalibration::run_surface() {
   int anchors = 0;
   for (const Args& args : source.standard()) {
     if (anchors >= kMostAnchors || enough()) break;
-    if (nominal_seconds(*op_, args) > kLongAnchor || op_->work(args).bytes() > kMostAnchorBytes) continue;
+    if (nominal_seconds(*op_, args) > longest(true) || op_->work(args).bytes() > kMostAnchorBytes) continue;
     add(args, dtype);
     ++anchors;
     // Standard sizes are much alike: where there is time for few shapes, half of them are others.
-    if (const auto other = enough() ? std::nullopt : source.draw(kShortest, kLongest)) add(*other, dtype);
+    if (const auto other = enough() ? std::nullopt : source.draw(kShortest, longest(false)))
+      add(*other, dtype);
   }
   grow(source, kMostPoints);
 }
@@ -368,9 +377,9 @@ void OpCalibration::grow(ShapeSource& source, std::size_t most) {
     if (points >= most || (out_of_time() && points >= kLeastPoints)) return;
     const bool seek = points >= kDrawnToSeek && drawn % 2 == 1;
     const auto args = seek ? doubtful(source)
-                      : drawn % kThinEvery == 4
-                          ? source.draw_thin(kShortest, kLongest)
-                          : source.draw(kShortest, drawn % 4 == 2 ? kLongAnchor : kLongest);
+                      : drawn % kThinEvery == 6
+                          ? source.draw_thin(kShortest, longest(false))
+                          : source.draw(kShortest, longest(drawn % kLongEvery == 0 || tools_->device));
     if (args) add(*args, dtype);
     if (tools_->interrupted && tools_->interrupted()) return;
   }
@@ -403,7 +412,7 @@ void OpCalibration::run_other_types(double end) {
     if (!mask_of(*op_, candidates_, dtype)) continue;
     ShapeSource source(*op_, 100 + t);
     for (int i = 0; i < kOtherTypePoints && !(i >= kLeastPoints && out_of_time()); ++i) {
-      if (const auto args = source.draw(kShortest, kLongAnchor)) add(*args, dtype);
+      if (const auto args = source.draw(kShortest, longest(true))) add(*args, dtype);
     }
   }
 }

@@ -6,6 +6,7 @@
 
 #include <fulcrum/measure.h>
 
+#include <cmath>
 #include <deque>
 
 #include "executor/predictor.h"
@@ -36,7 +37,7 @@ class OpCalibration {
   /// after `end`; at how many.
   int look_at_held_up(double end, int most_looks);
   const OpPoints& points() const { return points_; }
-  /// ln of what a wrong choice costs on average, by the doubts of the points so far; 0 for ops of one size.
+  /// ln of what a choice costs on average, each point's by what the others say of it; 0 for ops of one size.
   double expected_loss();
   /// Every candidate once, untimed: libraries that load at their first call must not use up the time of an op.
   void touch();
@@ -76,6 +77,8 @@ class OpCalibration {
   std::optional<Args> doubtful(class ShapeSource& source);
   /// Candidates that took `hopeless` times the fastest at all near points.
   Mask hopeless(const Args& args, DType dtype) const;
+  /// Nominal seconds of the longest call to draw: less where long ones have used up their share of the time.
+  double longest(bool may_be_long) const;
   /// Candidates whose plans have used up their share of the time.
   Mask overdrawn() const;
   void drop_impossible(const Args& args, Point& point) const;
@@ -97,6 +100,8 @@ class OpCalibration {
   Mask costly_ = 0;                                     // plans that took long
   std::array<double, kMostCandidates> plan_seconds_{};  // spent on them
   double share_seconds_ = 0;                            // given to this op so far
+  double long_seconds_ = 0;                             // of them for points that took long,
+  double least_long_ = INFINITY;                        // nominal seconds of the shortest of those
   std::optional<Predictor> predictor_;                  // of the first `predicted_` points
   std::size_t predicted_ = 0;
 };

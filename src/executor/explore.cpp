@@ -93,10 +93,15 @@ void learn(const Asked& asked, const Choice& choice, double seconds, int calls, 
 }
 
 Learned after_calls(const Asked& asked, std::span<const std::vector<double>> rounds, int calls,
-                    Tracker& tracker) {
+                    Tracker& tracker, std::size_t rounds_a_visit) {
   const auto has_times = [&](std::uint8_t way) { return way < rounds.size() && !rounds[way].empty(); };
+  // One visit after the other: what lasts for seconds does not come and go with every few calls.
   const auto taken = [&](std::uint8_t way, int call) {
-    return rounds[way][static_cast<std::size_t>(call) % rounds[way].size()];
+    const std::size_t count = rounds[way].size(),
+                      in_visit = std::clamp<std::size_t>(rounds_a_visit, 1, count);
+    const std::size_t visit =
+        count / in_visit * static_cast<std::size_t>(call) / static_cast<std::size_t>(calls);
+    return rounds[way][visit * in_visit + static_cast<std::size_t>(call) % in_visit];
   };
   Learned learned;
   asked.table.renew();

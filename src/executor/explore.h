@@ -5,6 +5,7 @@
 // engine does this with every call it makes, bench --regret with calls whose times it has measured.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -36,13 +37,13 @@ std::optional<Trial> explored(const Asked& asked, const Choice& choice, Tracker&
 /// A timed call of `choice`.
 void learn(const Asked& asked, const Choice& choice, double seconds, int calls, Tracker& tracker);
 
-/// What is chosen after so many such calls, where ways take their `rounds` in turn, by candidate. Ways without any are not
-/// tried; one of them that is chosen ends it.
+/// What is chosen after so many such calls, where ways take their `rounds` in turn, by candidate, those of one visit to
+/// the machine after those of the other. Ways without any are not tried; one of them that is chosen ends it.
 struct Learned {
   Choice choice;
   double explored_seconds = 0;  // that a call took longer in the mean because of trials
 };
 Learned after_calls(const Asked& asked, std::span<const std::vector<double>> rounds, int calls,
-                    Tracker& tracker);
+                    Tracker& tracker, std::size_t rounds_a_visit = SIZE_MAX);
 
 }  // namespace fulcrum::executor

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace fulcrum::executor {
 namespace {
@@ -99,30 +100,41 @@ std::vector<double> least_squares_nonnegative(const Matrix& a, std::span<const d
   return x;
 }
 
+// a = L L', then L inverted row by row, then inverse = L^-1' L^-1: every inner loop runs along rows.
 std::optional<Matrix> inverse_of_positive(const Matrix& a) {
   const std::size_t n = a.rows;
-  Matrix lower(n, n), inverse(n, n);
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j <= i; ++j) {
-      double sum = a(i, j);
-      for (std::size_t k = 0; k < j; ++k) sum -= lower(i, k) * lower(j, k);
-      if (i == j && sum <= 0) return {};
-      lower(i, j) = i == j ? std::sqrt(sum) : sum / lower(j, j);
+  Matrix lower = a;
+  std::vector<double> column(n);
+  for (std::size_t k = 0; k < n; ++k) {
+    if (!(lower(k, k) > 0)) return {};
+    const double pivot = lower(k, k) = std::sqrt(lower(k, k));
+    for (std::size_t i = k + 1; i < n; ++i) column[i] = lower(i, k) /= pivot;
+    for (std::size_t i = k + 1; i < n; ++i) {
+      double* row = &lower(i, 0);
+      for (std::size_t j = k + 1; j <= i; ++j) row[j] -= column[i] * column[j];
     }
   }
-  for (std::size_t column = 0; column < n; ++column) {
-    std::vector<double> x(n, 0);
-    for (std::size_t i = 0; i < n; ++i) {
-      double sum = i == column ? 1 : 0;
-      for (std::size_t k = 0; k < i; ++k) sum -= lower(i, k) * x[k];
-      x[i] = sum / lower(i, i);
+  for (std::size_t i = 0; i < n; ++i) {
+    double* row = &lower(i, 0);
+    std::copy(row, row + i, column.begin());
+    std::fill(row, row + i, 0.0);
+    const double pivot = std::exchange(row[i], 1.0);
+    for (std::size_t k = 0; k < i; ++k) {
+      const double* above = &lower(k, 0);
+      for (std::size_t j = 0; j <= k; ++j) row[j] -= column[k] * above[j];
     }
-    for (std::size_t i = n; i-- > 0;) {
-      double sum = x[i];
-      for (std::size_t k = i + 1; k < n; ++k) sum -= lower(k, i) * x[k];
-      x[i] = sum / lower(i, i);
-      inverse(i, column) = x[i];
+    for (std::size_t j = 0; j <= i; ++j) row[j] /= pivot;
+  }
+  Matrix inverse(n, n);
+  for (std::size_t k = 0; k < n; ++k) {
+    const double* row = &lower(k, 0);
+    for (std::size_t i = 0; i <= k; ++i) {
+      double* to = &inverse(i, 0);
+      for (std::size_t j = 0; j <= i; ++j) to[j] += row[i] * row[j];
     }
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = i + 1; j < n; ++j) inverse(i, j) = inverse(j, i);
   }
   return inverse;
 }

@@ -18,6 +18,7 @@ struct Sample {
   double seconds = 0;
   double plan_seconds = 0;  // of a plan that reads the data, and so is made anew with every call
   double noise = 0.03;      // one sigma of ln(seconds)
+  int looks = 1;            // at it, seconds apart
   double total() const { return seconds + plan_seconds; }
 };
 

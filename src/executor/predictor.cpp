@@ -33,6 +33,10 @@ constexpr double kLongAlone = 100e-6, kMostOfAlone = 0.85;
 // Added to ln(seconds) of a surface that is in doubt, times its variance: the mean of a log-normal time. A way that may
 // take ten times as long as predicted is no bargain.
 constexpr float kRisk = 0.5F, kMostRisk = 0.4F;
+// How far above its neighbours a time on threads may lie, in ln and in sigmas of all of them; the neighbours' reach.
+constexpr double kLeastCalm = 0.3, kCalmSigmas = 2.5, kCalmNugget = 0.1;
+constexpr float kCalmScale = 1.2F;
+constexpr int kCalmTurns = 2;
 // A step: points on either side, what may remain of the squares, least ln of the factor.
 constexpr std::size_t kStepPoints = 4;
 constexpr double kStepShare = 0.5, kLeastStep = 0.35;
@@ -75,7 +79,7 @@ Predictor::Predictor(const FeatureMap& map, std::span<const Candidate> candidate
                      const Caches& caches)
     : map_(&map), grade_(all.grade), sigma_(static_cast<float>(all.sigma)) {
   OpPoints points = map.is_line() ? all : thinned(all);
-  const std::vector<double> spikes = drop_spikes(candidates, points);
+  const std::vector<double> fears = drop_spikes(candidates, points);
   std::vector<Features> features;
   for (const Point& point : points.points) features.push_back(map.of(point.args));
   for (const Candidate& candidate : candidates) fits_.emplace_back(Runner(candidate, caches));
@@ -91,7 +95,7 @@ Predictor::Predictor(const FeatureMap& map, std::span<const Candidate> candidate
   fit_siblings(points);
   fit_plans(candidates, points, features);
   price_erratic();
-  for (std::size_t c = 0; c < fits_.size(); ++c) fits_[c].spike_seconds = spikes[c];
+  for (std::size_t c = 0; c < fits_.size(); ++c) fits_[c].fear = static_cast<float>(fears[c]);
 }
 
 void Predictor::find_narrower(std::span<const Candidate> candidates) {
@@ -259,12 +263,14 @@ bool Predictor::find_step(Fit& fit, std::span<const Features> at, std::span<cons
   return found;
 }
 
-void Predictor::fit_closed(Fit& fit, std::span<const Features> at, std::span<const double> seconds) {
+std::vector<double> Predictor::fit_closed(Fit& fit, std::span<const Features> at,
+                                          std::span<const double> seconds) {
+  fit.step_dim = -1;
   fit.closed.emplace(fit.runner, at, seconds);
   std::vector<double> left_over, level(seconds.size());
   for (std::size_t i = 0; i < at.size(); ++i)
     left_over.push_back(std::log(seconds[i]) - fit.log_seconds(at[i]));
-  if (!find_step(fit, at, left_over)) return;
+  if (!find_step(fit, at, left_over)) return left_over;
   // Form and step in turn, each on what the other leaves.
   for (int turn = 0; turn < kStepTurns; ++turn) {
     for (std::size_t i = 0; i < at.size(); ++i)
@@ -278,6 +284,8 @@ void Predictor::fit_closed(Fit& fit, std::span<const Features> at, std::span<con
     }
     fit.step_ln += above / count_above - below / (static_cast<double>(at.size()) - count_above);
   }
+  for (std::size_t i = 0; i < at.size(); ++i) left_over[i] = std::log(seconds[i]) - fit.log_seconds(at[i]);
+  return left_over;
 }
 
 void Predictor::find_base(std::span<const Candidate> candidates, const OpPoints& points) {
@@ -287,6 +295,19 @@ void Predictor::find_base(std::span<const Candidate> candidates, const OpPoints&
     if (candidates[c].place == Place::host && vectorised && points_of(points, c).size() >= kLeastForSurface)
       base_ = static_cast<int>(c);
   }
+}
+
+// What holds up threads only adds time, to some points and not to those around them: a time that is far above what the
+// others say of it counts as that far above and no farther.
+bool Predictor::hold_down(std::span<const double> misses, std::span<double> seconds) {
+  const double most = std::max(kLeastCalm, kCalmSigmas * 1.4826 * stats::mad(misses));
+  bool any = false;
+  for (std::size_t i = 0; i < misses.size(); ++i) {
+    if (misses[i] <= most) continue;
+    seconds[i] *= std::exp(most - misses[i]);
+    any = true;
+  }
+  return any;
 }
 
 // What one thread takes is measured best, and threads run the same kernel in pieces: whatever bends its times bends
@@ -310,9 +331,14 @@ void Predictor::fit_surfaces(const OpPoints& points, std::span<Features> feature
       at.push_back(features[i]);
       seconds.push_back(points.points[i].samples[c].seconds);
     }
-    fit_closed(fits_[c], at, seconds);
-    for (std::size_t i = 0; i < at.size(); ++i)
-      w.left_over.push_back(std::log(seconds[i]) - fits_[c].log_seconds(at[i]));
+    w.left_over = fit_closed(fits_[c], at, seconds);
+    if (fits_[c].runner.threads > 1 && !fits_[c].runner.device) {
+      std::vector<std::array<float, kMostFeatures>> where;
+      for (const std::size_t i : w.known) where.push_back(at_[i]);
+      const ResidualBasis basis(where, map_->count(), kCalmScale, kCalmNugget);
+      for (int turn = 0; turn < kCalmTurns && hold_down(basis.fit(w.left_over).misses, seconds); ++turn)
+        w.left_over = fit_closed(fits_[c], at, seconds);
+    }
     if (static_cast<int>(c) != base_) continue;
     for (Features& f : features) f.one_thread = std::exp(fits_[c].log_seconds(f));
     for (std::size_t i = 0; i < w.known.size(); ++i) features[w.known[i]].one_thread = seconds[i];
@@ -343,11 +369,42 @@ void Predictor::fit_surfaces(const OpPoints& points, std::span<Features> feature
         fits_[c].kind = Fit::Kind::surface;
         fits_[c].error = static_cast<float>(tried[c].error);
         fits_[c].left_over.fill(0);
-        for (std::size_t i = 0; i < work[c].known.size(); ++i)
-          fits_[c].left_over[work[c].known[i]] = static_cast<float>(tried[c].weights[i]);
+        fits_[c].left_out.clear();
+        for (std::size_t i = 0; i < work[c].known.size(); ++i) {
+          const std::size_t point = work[c].known[i];
+          fits_[c].left_over[point] = static_cast<float>(tried[c].weights[i]);
+          fits_[c].left_out.push_back(
+              {point, std::log(points.points[point].samples[c].seconds), tried[c].misses[i]});
+        }
       }
     }
   }
+}
+
+double Predictor::left_out_loss(Mask among) const {
+  struct Choice {
+    double predicted = INFINITY, seconds = 0, least = INFINITY;
+  };
+  double sum = 0, count = 0;
+  for (const bool device : {false, true}) {
+    std::vector<Choice> choices(at_.size());
+    for (std::size_t c = 0; c < fits_.size(); ++c) {
+      if (!(among >> c & 1) || fits_[c].runner.device != device) continue;
+      for (const Fit::LeftOut& left_out : fits_[c].left_out) {
+        Choice& choice = choices[left_out.point];
+        choice.least = std::min(choice.least, left_out.seconds);
+        if (left_out.seconds - left_out.miss >= choice.predicted) continue;
+        choice.predicted = left_out.seconds - left_out.miss;
+        choice.seconds = left_out.seconds;
+      }
+    }
+    for (const Choice& choice : choices) {
+      if (std::isinf(choice.least)) continue;
+      sum += choice.seconds - choice.least;
+      ++count;
+    }
+  }
+  return count > 0 ? sum / count : 0;
 }
 
 // A candidate with too few times of its own follows one that has them, at the ratio of the times they share.
@@ -438,9 +495,7 @@ void Predictor::predict(const Features& f, Mask wanted, Mask planned, Estimates&
       out.log_seconds[c] =
           std::min(out.log_seconds[c], static_cast<float>(std::log(kMostOfAlone * with.one_thread)));
     out.sigma[c] = std::hypot(out.sigma[c], sigma_);
-    if (fits_[c].spike_seconds > 0)
-      out.log_seconds[c] = static_cast<float>(
-          std::log(std::exp(static_cast<double>(out.log_seconds[c])) + fits_[c].spike_seconds));
+    out.log_seconds[c] += fits_[c].fear;
     if ((planned >> c & 1) && fits_[c].plan >= 0) {
       const PlanFit& plan = plans_[static_cast<std::size_t>(fits_[c].plan)];
       float bend = 0;

@@ -13,7 +13,7 @@
 
 namespace fulcrum::executor {
 
-inline constexpr int kMostPoints = 96;
+inline constexpr int kMostPoints = 160;
 
 /// By candidate; only those that were asked for are set.
 struct Estimates {
@@ -27,6 +27,9 @@ class Predictor {
  public:
   Predictor(const FeatureMap& map, std::span<const Candidate> candidates, const OpPoints& points,
             const Caches& caches);
+  /// ln of what a choice among the candidates of one place costs in the mean, where each point is predicted by the others
+  /// alone. 0 for ops of one size.
+  double left_out_loss(Mask among) const;
   /// `planned`: candidates whose plan has to be made for this call.
   void predict(const Features& f, Mask wanted, Mask planned, Estimates& out) const;
 
@@ -48,8 +51,13 @@ class Predictor {
     }
     std::array<float, kMostPoints> left_over{};  // weights of the neighbours
     float error = 0.7F;                          // left-out error of ln(seconds)
-    float erratic = 0;                           // added to ln(seconds)
-    double spike_seconds = 0;                    // in the mean, of calls that were held up
+    struct LeftOut {
+      std::size_t point;
+      double seconds, miss;  // ln
+    };
+    std::vector<LeftOut> left_out;
+    float erratic = 0;  // added to ln(seconds)
+    float fear = 0;     // of being held up, added to ln(seconds)
     int sibling = 0;
     float ratio = 0;    // ln, to the sibling
     int plan = -1;      // in plans_
@@ -75,7 +83,11 @@ class Predictor {
   void fit_curve(Fit& fit, std::size_t candidate, const OpPoints& points) const;
   void find_base(std::span<const Candidate> candidates, const OpPoints& points);
   void fit_surfaces(const OpPoints& points, std::span<Features> features);
-  static void fit_closed(Fit& fit, std::span<const Features> at, std::span<const double> seconds);
+  /// What it leaves over, in ln(seconds).
+  static std::vector<double> fit_closed(Fit& fit, std::span<const Features> at,
+                                        std::span<const double> seconds);
+  /// Whether it changed any.
+  static bool hold_down(std::span<const double> misses, std::span<double> seconds);
   static bool find_step(Fit& fit, std::span<const Features> at, std::span<const double> left_over);
   void fit_siblings(const OpPoints& points);
   void fit_plans(std::span<const Candidate> candidates, const OpPoints& points,

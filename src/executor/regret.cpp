@@ -19,27 +19,27 @@ std::size_t ways_of(const RegretTrial& trial) {
   return std::max(trial.seconds[0].size(), trial.seconds[1].size());
 }
 
-std::span<const double> rounds_of(const RegretTrial& trial, std::size_t visit, std::size_t way) {
-  return way < trial.seconds[visit].size() ? std::span<const double>(trial.seconds[visit][way])
-                                           : std::span<const double>();
+std::span<const double> rounds_of(const RegretTrial& trial, std::size_t half, std::size_t way) {
+  return way < trial.seconds[half].size() ? std::span<const double>(trial.seconds[half][way])
+                                          : std::span<const double>();
 }
 
-// Median of the rounds of one visit; of all for -1.
-double median_of(const RegretTrial& trial, std::size_t way, int visit) {
+// Median of the rounds of one half; of all for -1.
+double median_of(const RegretTrial& trial, std::size_t way, int half) {
   std::vector<double> rounds;
   for (const int v : {0, 1}) {
     const auto own = rounds_of(trial, static_cast<std::size_t>(v), way);
-    if (visit < 0 || v == visit) rounds.insert(rounds.end(), own.begin(), own.end());
+    if (half < 0 || v == half) rounds.insert(rounds.end(), own.begin(), own.end());
   }
-  if (rounds.empty() && visit >= 0) return median_of(trial, way, -1);
+  if (rounds.empty() && half >= 0) return median_of(trial, way, -1);
   return rounds.empty() ? kNone : stats::median(rounds);
 }
 
-int fastest(const RegretTrial& trial, int visit) {
+int fastest(const RegretTrial& trial, int half) {
   int best = -1;
   double least = kNone;
   for (std::size_t way = 0; way < ways_of(trial); ++way) {
-    const double seconds = median_of(trial, way, visit);
+    const double seconds = median_of(trial, way, half);
     if (seconds >= least) continue;
     least = seconds;
     best = static_cast<int>(way);
@@ -51,24 +51,24 @@ int fastest(const RegretTrial& trial, int visit) {
 double regret_of(const RegretTrial& trial, int way, double overhead) {
   if (way < 0 || std::isinf(median_of(trial, static_cast<std::size_t>(way), -1))) return 0;
   double sum = 0;
-  for (const int visit : {0, 1}) {
-    const int oracle = fastest(trial, visit);
-    const double best = median_of(trial, static_cast<std::size_t>(oracle), 1 - visit);
-    const double own = median_of(trial, static_cast<std::size_t>(way), 1 - visit);
+  for (const int half : {0, 1}) {
+    const int oracle = fastest(trial, half);
+    const double best = median_of(trial, static_cast<std::size_t>(oracle), 1 - half);
+    const double own = median_of(trial, static_cast<std::size_t>(way), 1 - half);
     sum += (own + overhead) / best;
   }
   return sum / 2;
 }
 
-// What was learned in one visit is scored in the other, like the oracle; 0: nothing was.
+// What was learned in one half is scored in the other, like the oracle; 0: nothing was.
 double regret_after(const RegretTrial& trial) {
   double sum = 0;
-  for (const int visit : {0, 1}) {
-    const auto at = static_cast<std::size_t>(visit);
+  for (const int half : {0, 1}) {
+    const auto at = static_cast<std::size_t>(half);
     if (trial.after[at] < 0) return 0;
-    const double own = median_of(trial, static_cast<std::size_t>(trial.after[at]), 1 - visit);
+    const double own = median_of(trial, static_cast<std::size_t>(trial.after[at]), 1 - half);
     if (std::isinf(own)) return 0;
-    const double best = median_of(trial, static_cast<std::size_t>(fastest(trial, visit)), 1 - visit);
+    const double best = median_of(trial, static_cast<std::size_t>(fastest(trial, half)), 1 - half);
     sum += (own + trial.overhead_seconds + trial.explored_seconds[at]) / best;
   }
   return sum / 2;

@@ -3,7 +3,8 @@
 //
 // Scoring of decisions from times alone. The oracle is picked on half of the rounds and scored, like the choice, on the
 // other half; then the halves swap: the least of several noisy medians would be too low, and every choice too bad. The
-// halves are two visits some time apart: what disturbs a machine for a while must not tell the oracle what to take.
+// halves are every second of several visits, some time apart: what disturbs a machine for a while is in one of them and
+// must not tell the oracle what to take.
 #pragma once
 
 #include <fulcrum/executor/regret.h>
@@ -16,7 +17,7 @@ namespace fulcrum::executor {
 
 /// One call, timed in every way that can do it.
 struct RegretTrial {
-  /// By visit, way, then round; no times: cannot do it.
+  /// By half, way, then round of all its visits; no times: cannot do it.
   std::array<std::vector<std::vector<double>>, 2> seconds;
   std::vector<std::vector<double>>
       before;  // the same of a visit before these, which scores nothing; may be empty
@@ -24,7 +25,7 @@ struct RegretTrial {
   double overhead_seconds = 0;  // of choosing
   Band band = Band::none;
   std::vector<int> rules;  // what each baseline would take; -1: nothing
-  /// What is chosen after calls that took the times of each visit, and what trials added to a call; -1: nothing.
+  /// What is chosen after calls that took the times of each half, and what trials added to a call; -1: nothing.
   std::array<int, 2> after{-1, -1};
   std::array<double, 2> explored_seconds{};
 };
@@ -39,7 +40,7 @@ struct RegretResult {
   double before = 0;          // of the way that was fastest in the visit before; 0: there was none
   std::vector<double> rules;  // regret of each baseline; 0: it has no answer
 };
-/// Of a way that has times of one visit alone these count in both halves.
+/// Of a way that has times in one half alone these count in both halves.
 RegretResult score(const RegretTrial& trial);
 
 /// `bands` by regret. Regrets of 0 are left out.

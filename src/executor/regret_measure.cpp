@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Held-out calls for bench --regret: of every calibrated op, each timed in every way in interleaved rounds, in two visits
-// and one before them.
+// Held-out calls for bench --regret: of every calibrated op, each timed in every way in interleaved rounds, in several
+// visits and one before them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,6 +58,7 @@ class Meter {
   Result<std::vector<Source>> sources() const;
   Result<std::vector<Trial>> visits_before(double end);
   bool visit(const Trial& trial, std::vector<std::vector<double>>& seconds);
+  Status visit_all(std::vector<Trial>& trials, double begin);
   bool decide(Trial& trial);
   void learn(Trial& trial);
   void finish(Trial& trial);
@@ -117,7 +118,7 @@ int Meter::choose(const OpTable& table, const Args& args, const Traffic& traffic
   return choice.candidate == 255 ? -1 : choice.candidate;
 }
 
-/// Times of every way in half of the rounds. False: the call cannot be timed here.
+/// Adds the times of every way in one visit. False: the call cannot be timed here.
 bool Meter::visit(const Trial& trial, std::vector<std::vector<double>>& seconds) {
   const ops::Op& op = trial.table->op();
   const DType dtype = op.dtypes.empty() ? DType::f32 : op.dtypes.front();
@@ -144,12 +145,14 @@ bool Meter::visit(const Trial& trial, std::vector<std::vector<double>>& seconds)
     subjects[c] = owned[c].get();
   }
   share_plans(candidates, subjects);
-  seconds = time_rounds(subjects, RoundsConfig{.rounds = std::max(2, config_.rounds / 2),
-                                               .hopeless = kNotWorthScoring,
-                                               .groups = groups,
-                                               .clock = &clock_});
-  for (std::size_t c = 0; which != Case::resident && c < candidates.size(); ++c) {
-    for (double& time : seconds[c]) time += subjects[c]->plan_seconds;
+  const auto times = time_rounds(subjects, RoundsConfig{.rounds = std::max(2, config_.rounds),
+                                                        .hopeless = kNotWorthScoring,
+                                                        .groups = groups,
+                                                        .clock = &clock_});
+  seconds.resize(candidates.size());
+  for (std::size_t c = 0; c < candidates.size(); ++c) {
+    const double plan = subjects[c] && which != Case::resident ? subjects[c]->plan_seconds : 0;
+    for (const double time : times[c]) seconds[c].push_back(time + plan);
   }
   return true;
 }
@@ -179,15 +182,16 @@ void Meter::learn(Trial& trial) {
   const Args& args = trial.call.args;
   const Traffic traffic = traffic_of(table.op(), args, trial.call.which);
   const Asked asked{table, trial.index, args, traffic, default_mask(table.op(), table.candidates())};
-  for (const std::size_t visit : {0, 1}) {
+  for (const std::size_t half : {0, 1}) {
     if (trial.row.tier == "guard") {  // such calls are neither timed nor tried
-      trial.times.after[visit] = trial.times.chosen;
+      trial.times.after[half] = trial.times.chosen;
       continue;
     }
     Tracker tracker;
-    const Learned learned = after_calls(asked, trial.times.seconds[visit], config_.learned_calls, tracker);
-    trial.times.after[visit] = learned.choice.candidate == 255 ? -1 : learned.choice.candidate;
-    trial.times.explored_seconds[visit] = learned.explored_seconds;
+    const Learned learned = after_calls(asked, trial.times.seconds[half], config_.learned_calls, tracker,
+                                        static_cast<std::size_t>(config_.rounds));
+    trial.times.after[half] = learned.choice.candidate == 255 ? -1 : learned.choice.candidate;
+    trial.times.explored_seconds[half] = learned.explored_seconds;
   }
 }
 
@@ -259,9 +263,25 @@ Result<std::vector<Meter::Trial>> Meter::visits_before(double end) {
     Trial trial{.table = source.table, .index = source.index, .call = *call, .times = {}, .row = {}};
     if (!visit(trial, trial.times.before) || !decide(trial)) continue;
     trials.push_back(std::move(trial));
-    if (config_.progress) config_.progress(static_cast<int>(trials.size()), 3 * config_.points, 0);
+    if (config_.progress)
+      config_.progress(static_cast<int>(trials.size()), (config_.visits + 1) * config_.points);
   }
   return trials;
+}
+
+/// All calls once, then all once more, and so on; the halves take turns.
+Status Meter::visit_all(std::vector<Trial>& trials, double begin) {
+  const auto count = static_cast<int>(trials.size());
+  int done = count;
+  for (int number = 0; number < config_.visits; ++number) {
+    for (Trial& trial : trials) {
+      if (config_.interrupted && config_.interrupted()) return stopped();
+      if (clock_.now() - begin > config_.budget_seconds) return {};
+      visit(trial, trial.times.seconds[static_cast<std::size_t>(number) % 2]);
+      if (config_.progress) config_.progress(++done, (config_.visits + 1) * count);
+    }
+  }
+  return {};
 }
 
 Result<RegretReport> Meter::run() {
@@ -272,22 +292,13 @@ Result<RegretReport> Meter::run() {
   report.seed = config_.seed;
   const double begin = clock_.now();
   // Each visit takes as long as the one before it, or a little less.
-  FULCRUM_TRY(std::vector<Trial> trials, visits_before(begin + config_.budget_seconds / 3));
-  const auto count = static_cast<int>(trials.size());
-  int done = count;
-  for (const std::size_t number : {0, 1}) {
-    for (Trial& trial : trials) {
-      if (config_.interrupted && config_.interrupted()) return stopped();
-      if (clock_.now() - begin > config_.budget_seconds) break;
-      ++done;
-      if ((number == 1 && trial.times.seconds[0].empty()) || !visit(trial, trial.times.seconds[number]))
-        continue;
-      if (number == 1) {
-        finish(trial);
-        report.rows.push_back(std::move(trial.row));
-      }
-      if (config_.progress) config_.progress(done, 3 * count, regrets_.empty() ? 0 : stats::mean(regrets_));
-    }
+  FULCRUM_TRY(std::vector<Trial> trials,
+              visits_before(begin + config_.budget_seconds / (config_.visits + 1)));
+  FULCRUM_CHECK(visit_all(trials, begin));
+  for (Trial& trial : trials) {
+    if (trial.times.seconds[0].empty() || trial.times.seconds[1].empty()) continue;
+    finish(trial);
+    report.rows.push_back(std::move(trial.row));
   }
   if (regrets_.empty())
     return Error{Code::inconclusive, "no call could be measured within the budget", "raise --budget"};

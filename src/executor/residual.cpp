@@ -34,16 +34,14 @@ ResidualBasis::ResidualBasis(std::span<const std::array<float, kMostFeatures>> a
 }
 
 ResidualFit ResidualBasis::fit(std::span<const double> values) const {
-  ResidualFit fit{std::vector<double>(count_, 0), 0};
+  ResidualFit fit{std::vector<double>(count_, 0), {values.begin(), values.end()}, 0};
   double sum = 0;
   for (std::size_t i = 0; i < count_; ++i) {
-    if (inverse_.empty()) {
-      sum += values[i] * values[i];
-      continue;
+    if (!inverse_.empty()) {
+      for (std::size_t j = 0; j < count_; ++j) fit.weights[i] += inverse_[i * count_ + j] * values[j];
+      fit.misses[i] = fit.weights[i] / inverse_[i * count_ + i];
     }
-    for (std::size_t j = 0; j < count_; ++j) fit.weights[i] += inverse_[i * count_ + j] * values[j];
-    const double left_out = fit.weights[i] / inverse_[i * count_ + i];
-    sum += left_out * left_out;
+    sum += fit.misses[i] * fit.misses[i];
   }
   fit.error = std::sqrt(sum / static_cast<double>(count_));
   return fit;

@@ -18,7 +18,8 @@ float closeness(float distance_squared, float scale);
 
 struct ResidualFit {
   std::vector<double> weights;  // by point
-  double error = 0;             // root mean square of what each point says about itself when it is left out
+  std::vector<double> misses;   // by point: what it is above what the others say of it
+  double error = 0;             // root mean square of the misses
 };
 /// Inverse kernel matrix of some points, shared by all candidates that were measured at them.
 class ResidualBasis {

@@ -23,6 +23,7 @@ constexpr int kMostSettling = 40, kLeastRounds = 3;
 constexpr double kLeastNoise = 0.005, kLookNoise = 0.15;
 constexpr double kDisturbed = 1.3, kRestless = 1.25;
 constexpr double kEndless = 5;
+constexpr double kLongLook = 300e-6, kFarBehind = 2;
 
 // Seconds of one call among `count`; 0: it failed.
 double time_once(Subject& subject, std::int64_t count, const measure::Clock& clock) {
@@ -56,9 +57,11 @@ std::vector<std::vector<double>> time_rounds(std::span<Subject* const> subjects,
   const auto group = [&](std::size_t s) {
     return config.groups.empty() ? 0 : static_cast<std::size_t>(config.groups[s]);
   };
+  std::vector<double> firsts(subjects.size(), 0);
   for (std::size_t s = 0; s < subjects.size(); ++s) {
     const double first = subjects[s] ? time_once(*subjects[s], 1, clock) : 0;
     if (first <= 0) continue;  // pages, code and libraries come in
+    firsts[s] = first;
     const bool is_long = config.give_up_seconds > 0 && first > config.give_up_seconds;
     // A disturbance is seldom that long.
     const bool is_endless = is_long && first > kEndless * config.give_up_seconds;
@@ -75,12 +78,21 @@ std::vector<std::vector<double>> time_rounds(std::span<Subject* const> subjects,
   const auto is_hopeless = [&](std::size_t s) {
     return config.hopeless > 0 && look[s] > config.hopeless * fastest[group(s)] + 5e-6;
   };
-  // One disturbed look must not rule anybody out.
+  // One disturbed look must not rule anybody out; two long calls that were far behind do.
+  const auto is_far_behind = [&](std::size_t s) {
+    return std::min(firsts[s], look[s]) > kLongLook + kFarBehind * config.hopeless * fastest[group(s)];
+  };
   for (std::size_t s = 0; s < subjects.size(); ++s) {
-    for (int again = 0; again < 2 && look[s] > 0 && is_hopeless(s); ++again) {
+    for (int again = 0; again < 2 && look[s] > 0 && is_hopeless(s) && !is_far_behind(s); ++again) {
       const double took = time_once(*subjects[s], 1, clock);
       if (took > 0) look[s] = std::min(look[s], took);
     }
+  }
+  // Of a call that is long enough to be timed by itself the look was a round.
+  for (std::size_t s = 0; s < subjects.size(); ++s) {
+    if (look[s] > 0 && kLeastRounds * look[s] > config.enough_seconds && config.enough_seconds > 0 &&
+        !is_hopeless(s))
+      seconds[s].push_back(look[s]);
   }
   std::size_t before = kGroups;  // group of the subject that was timed last
   for (int round = 0; round < config.rounds && (round == 0 || clock.now() < config.end); ++round) {
@@ -88,7 +100,8 @@ std::vector<std::vector<double>> time_rounds(std::span<Subject* const> subjects,
       // Every second round runs backwards: nobody always comes after the same one.
       const std::size_t s = round % 2 == 0 ? i : subjects.size() - 1 - i;
       if (look[s] <= 0) continue;
-      if (config.enough_seconds > 0 && round >= kLeastRounds && round * look[s] > config.enough_seconds)
+      const auto times = static_cast<double>(seconds[s].size());
+      if (config.enough_seconds > 0 && times >= kLeastRounds && times * look[s] > config.enough_seconds)
         continue;
       if (is_hopeless(s)) {
         if (round == 0) seconds[s].push_back(look[s]);

@@ -59,15 +59,16 @@ Json to_json(const ops::Op& op, std::span<const Candidate> candidates, const OpP
   for (const Point& point : points.points) {
     Shape shape = ops::shape_of(op, point.args);
     shape.dtype = point.dtype;
-    Json seconds = Json::array(), plans = Json::array(), noise = Json::array();
+    Json seconds = Json::array(), plans = Json::array(), noise = Json::array(), looks = Json::array();
     bool any_plan = false;
     for (const Sample& sample : point.samples) {
       seconds.push_back(sample.seconds);
       plans.push_back(sample.plan_seconds);
       noise.push_back(sample.noise);
+      looks.push_back(sample.looks);
       any_plan = any_plan || sample.plan_seconds > 0;
     }
-    Json row{{"shape", shape.text()}, {"seconds", seconds}, {"noise", noise}};
+    Json row{{"shape", shape.text()}, {"seconds", seconds}, {"noise", noise}, {"looks", looks}};
     if (any_plan) row["plan_seconds"] = plans;
     rows.push_back(std::move(row));
   }
@@ -150,8 +151,9 @@ std::optional<Point> read_point(const ops::Op& op, const Json& row, std::span<co
   const Json* seconds = member(row, "seconds", Json::value_t::array);
   const Json* noise = member(row, "noise", Json::value_t::array);
   const Json* plans = member(row, "plan_seconds", Json::value_t::array);
+  const Json* looks = member(row, "looks", Json::value_t::array);  // files of before have none
   if (!text || !seconds || !noise || seconds->size() != places.size() || noise->size() != places.size() ||
-      (plans && plans->size() != places.size()))
+      (plans && plans->size() != places.size()) || (looks && looks->size() != places.size()))
     return {};
   const auto shape = parse_shape(text->get<std::string>());
   if (!shape.ok()) return {};
@@ -159,14 +161,15 @@ std::optional<Point> read_point(const ops::Op& op, const Json& row, std::span<co
   if (!args.ok()) return {};
   Point point{.args = *args, .dtype = shape->dtype, .samples = std::vector<Sample>(candidates)};
   for (std::size_t i = 0; i < places.size(); ++i) {
-    const bool numbers =
-        (*seconds)[i].is_number() && (*noise)[i].is_number() && (!plans || (*plans)[i].is_number());
+    const bool numbers = (*seconds)[i].is_number() && (*noise)[i].is_number() &&
+                         (!plans || (*plans)[i].is_number()) && (!looks || (*looks)[i].is_number_integer());
     if (!numbers || (*seconds)[i].get<double>() < 0) return {};
     if (places[i] < 0) continue;
     point.samples[static_cast<std::size_t>(places[i])] =
         Sample{.seconds = (*seconds)[i].get<double>(),
                .plan_seconds = plans ? (*plans)[i].get<double>() : 0,
-               .noise = (*noise)[i].get<double>()};
+               .noise = (*noise)[i].get<double>(),
+               .looks = looks ? (*looks)[i].get<int>() : 1};
   }
   return point;
 }

@@ -24,10 +24,9 @@ std::vector<int> singles_of(std::span<const Candidate> candidates);
 using PlanMaker = decltype(fulcrum_kernel::plan);
 std::vector<PlanMaker> plan_makers_of(std::span<const Candidate> candidates);
 
-/// Takes spikes out of the points and says what a call has to fear from them, by candidate: threads that meet them often,
-/// as those of a library that has to wake them one by one, are dear however fast they are in between; at most shapes, and
-/// they are no spikes but what these threads cost. A single one says nothing about a way: two milliseconds that another
-/// program took, once, would be 20 us on each of a hundred calls.
+/// Takes spikes out of the points and says what a call has to fear from them, in ln(seconds) by candidate: threads that
+/// meet them often, as those of a library that has to wake them one by one, are dear however fast they are in between; at
+/// most shapes, and they are no spikes but what these threads cost. A single one says nothing about a way.
 std::vector<double> drop_spikes(std::span<const Candidate> candidates, OpPoints& points);
 
 }  // namespace fulcrum::executor

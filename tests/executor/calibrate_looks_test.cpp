@@ -63,12 +63,13 @@ struct Products {
 
 TEST(CalibrateLooks, ThreadsThatAreSlowAtMostShapesAreNotHeldUp) {
   const Products ways;
-  const auto kept_of = [&](int slow, double& fear) {
+  const auto kept_of = [&](int slow, double& fear, int looks = 1, double slow_seconds = 52e-6) {
     OpPoints points;
     for (int i = 0; i < 10; ++i) {
       Point point{.args = {}, .dtype = DType::f32, .samples = std::vector<Sample>(3)};
       point.samples[1].seconds = 2e-6;
-      point.samples[2].seconds = i < slow ? 52e-6 : 1.5e-6;
+      point.samples[2].seconds = i < slow ? slow_seconds : 1.5e-6;
+      point.samples[2].looks = looks;
       points.points.push_back(point);
     }
     fear = drop_spikes(ways.candidates, points)[2];
@@ -77,9 +78,13 @@ TEST(CalibrateLooks, ThreadsThatAreSlowAtMostShapesAreNotHeldUp) {
   };
   double fear = 0;
   EXPECT_EQ(kept_of(3, fear), 7);
-  EXPECT_NEAR(fear, 15e-6, 1e-9) << "what they lost, in the mean";
+  EXPECT_NEAR(fear, std::log1p(3 * 3 / 10.0), 1e-9) << "three times the call for each, in the mean";
   EXPECT_EQ(kept_of(8, fear), 10) << "that is what these threads cost";
   EXPECT_EQ(fear, 0);
+  EXPECT_EQ(kept_of(3, fear, 2), 10) << "a second look found them as slow";
+  EXPECT_EQ(fear, 0);
+  EXPECT_EQ(kept_of(3, fear, 2, 40e-3), 7) << "no threads take 40 ms for 2 us, however often they do";
+  EXPECT_GT(fear, 0);
 }
 
 TEST(CalibrateLooks, WhatIsFarBehindOnOneThreadGetsNoMoreOfThem) {

@@ -123,6 +123,20 @@ TEST(Explore, AWayThatIsSlowerThanPredictedIsLeftThoughTheOtherIsAsPredicted) {
   EXPECT_EQ(after_calls(asked, rounds, 1000, tracker).choice.candidate, 1);
 }
 
+TEST(Explore, OneVisitComesAfterTheOther) {
+  const ThreeWays table({30e-6F, 33e-6F, 99e-6F});
+  const Args args{};
+  const Traffic traffic;
+  const Asked asked{table, 0, args, traffic, 0b011};
+  // The first way is as predicted in one visit and slow in the next; the other is as predicted in both.
+  const std::vector<std::vector<double>> rounds{
+      {30e-6, 30e-6, 90e-6, 90e-6}, {33e-6, 33e-6, 33e-6, 33e-6}, {}};
+  Tracker after_both, after_one;
+  EXPECT_EQ(after_calls(asked, rounds, 2000, after_both, 2).choice.candidate, 1);
+  const std::vector<std::vector<double>> first{{30e-6, 30e-6}, {33e-6, 33e-6}, {}};
+  EXPECT_EQ(after_calls(asked, first, 1000, after_one, 2).choice.candidate, 0) << "so far it was the best";
+}
+
 TEST(Explore, WaysWithoutTimesAreNotTried) {
   const ThreeWays table({1e-6F, 1.1e-6F, 2e-6F});
   const Args args{};

@@ -157,6 +157,8 @@ TEST_F(StoreTest, EveryWrongFieldIsCorrupt) {
   EXPECT_TRUE(broken([](Json& j) { j["ops"][0]["points"][0]["seconds"][0] = -1; }));
   EXPECT_TRUE(broken([](Json& j) { j["ops"][0]["points"][0]["seconds"][0] = "fast"; }));
   EXPECT_TRUE(broken([](Json& j) { j["ops"][0]["points"][0]["seconds"].push_back(1); }));
+  EXPECT_TRUE(broken([](Json& j) { j["ops"][0]["points"][0]["looks"][0] = "twice"; }));
+  EXPECT_FALSE(broken([](Json& j) { j["ops"][0]["points"][0].erase("looks"); })) << "a file of before";
   EXPECT_TRUE(broken([](Json& j) { j["ops"][0]["points"][0]["shape"] = "q=3"; }));
   EXPECT_TRUE(broken([](Json& j) { j["costs"]["pinned_in"] = {{4096, 1e-5}, {1024, 1e-6}}; }));
   EXPECT_FALSE(broken([](Json& j) { j["ops"][0]["op"] = "unknown_op"; })) << "an op of another program";

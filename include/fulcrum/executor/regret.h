@@ -29,14 +29,16 @@ struct RegretScore {
 
 struct RegretConfig {
   int points = 320;  // half of them in a band: the device's where the op has one, else that of threads
-  int rounds = 20;   // of each, in two visits; the oracle is picked on one of them and scored on the other
-                     // (one more visit comes before: see RegretReport::timed_before)
-  double budget_seconds = 120;
+  /// Of each call, some time apart: a disturbance of seconds is in one of them. The oracle is picked on every second one
+  /// and scored on the others (one more visit comes before: see RegretReport::timed_before).
+  int visits = 6;
+  int rounds = 10;  // of a visit
+  double budget_seconds = 240;
   int learned_calls = 1000;  // of each, behind what `after` is the score of
   std::uint64_t seed = 20260131;
   std::vector<std::string> ops;  // empty: all that were calibrated
   std::function<bool()> interrupted;
-  std::function<void(int done, int total, double mean)> progress;
+  std::function<void(int done, int total)> progress;  // calls timed
 };
 
 struct RegretRow {
@@ -48,7 +50,7 @@ struct RegretRow {
   double chosen_seconds = 0, oracle_seconds = 0, overhead_seconds = 0;
   struct Way {
     std::string name;
-    double first_seconds = 0, second_seconds = 0;  // medians of the two visits
+    double first_seconds = 0, second_seconds = 0;  // medians of the two halves of the visits
     double predicted_seconds = 0;
     double before_seconds = 0;  // median of the visit before
   };
@@ -59,15 +61,15 @@ struct RegretReport {
   std::string machine, table, measured_utc;
   std::uint64_t seed = 0;
   RegretScore executor;  // at the first call, by the table alone
-  /// Of what is chosen after `after_calls` calls of each: the executor's tracker learns from the times of one visit, trials
-  /// within its credit included, and is scored with them on the other.
+  /// Of what is chosen after `after_calls` calls of each: the executor's tracker learns from the times of one half of the
+  /// visits, trials within its credit included, and is scored with them on the other.
   RegretScore after;
   int after_calls = 0;
-  /// Of the way that was fastest in all rounds together: below 1 where times changed between the visits, since the best
-  /// way of one visit is then not that of the other.
+  /// Of the way that was fastest in all rounds together: below 1 where times changed between the halves, since the best
+  /// way of one half is then not that of the other.
   RegretScore hindsight;
-  /// Of the way that was fastest in a visit before the two, when these very calls were timed in as many rounds: what a
-  /// table without any error of its own would score. What is above 1 here is what the machine changes between visits.
+  /// Of the way that was fastest in one visit before these, when the very calls were timed: what a table without any error
+  /// of its own would score. What is above 1 here is what the machine changes between visits.
   RegretScore timed_before;
   struct Baseline {
     std::string name, meaning;

@@ -10,6 +10,8 @@
 #include <cmath>
 #include <limits>
 
+#include "backends/simd/plan_memory.h"
+
 namespace fulcrum::backends::simd {
 namespace {
 
@@ -101,13 +103,13 @@ bool compress(const fulcrum_args& a, CompressedRows::Kind kind, CompressedRows& 
   rows.reach.assign(count, 0);
   if (kind == CompressedRows::Kind::halves) {
     rows.pitch = n;
-    rows.halves = hwy::AllocateAligned<std::uint16_t>(count * n);
+    rows.halves = plan_memory<std::uint16_t>(count * n);
     if (!rows.halves) return false;
     std::fill_n(rows.halves.get(), count * n, std::uint16_t{0});
     compress_rows(a, rows.halves.get(), 1, rows);
   } else {
     rows.pitch = (n + kByteStep - 1) / kByteStep * kByteStep;
-    rows.bytes = hwy::AllocateAligned<std::uint8_t>(count * rows.pitch);
+    rows.bytes = plan_memory<std::uint8_t>(count * rows.pitch);
     if (!rows.bytes) return false;
     std::fill_n(rows.bytes.get(), count * rows.pitch, kByteZero);
     compress_rows(a, rows.bytes.get(), 127, rows);

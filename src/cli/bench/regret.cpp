@@ -16,7 +16,7 @@
 namespace fulcrum::cli {
 namespace {
 
-constexpr double kBudgetSeconds = 120;
+constexpr double kBudgetSeconds = 240;
 constexpr std::size_t kWorst = 8;
 
 std::string p95_of(const executor::RegretScore::InBand& band) {
@@ -62,15 +62,15 @@ void print(const executor::RegretReport& report, Context& context) {
       "Of {} calls {}{} lie near the break-even of several threads: the best of the other side is predicted "
       "within a factor of two.",
       report.executor.points, near_device, report.executor.threads.points);
-  context.print(fmt::format(
-      "\nTimes over those of the best way; the executor's include the decision: at the first "
-      "call, by the table "
-      "alone, and after calls of each whose times it has learned from, trials included. Timed "
-      "before: the way that was fastest when these very calls were timed once before, so what is "
-      "above 1 there comes from the machine and not from a table. With "
-      "hindsight: the way "
-      "that was fastest in both visits together, which nobody knows before. {} Fastest: {}.\n{}\n",
-      bands, classes, report.table));
+  context.print(
+      fmt::format("\nTimes over those of the best way; the executor's include the decision: at the first "
+                  "call, by the table "
+                  "alone, and after calls of each whose times it has learned from, trials included. Timed "
+                  "before: the way that was fastest when these very calls were timed once before, so what is "
+                  "above 1 there comes from the machine and not from a table. With "
+                  "hindsight: the way "
+                  "that was fastest in all visits together, which nobody knows before. {} Fastest: {}.\n{}\n",
+                  bands, classes, report.table));
   auto worst = report.rows;
   std::sort(worst.begin(), worst.end(), [](const auto& a, const auto& b) { return a.regret > b.regret; });
   if (worst.size() > kWorst) worst.resize(kWorst);
@@ -100,8 +100,8 @@ Result<Exit> bench_regret(const Options& options, Context& context) {
   config.ops = options.positionals();
   config.seed = static_cast<std::uint64_t>(options.count("seed"));
   config.interrupted = interrupted;
-  config.progress = [&context](int done, int total, double mean) {
-    context.progress(fmt::format("[{}/{}] mean regret {:.3f}", done, total, mean));
+  config.progress = [&context](int done, int total) {
+    context.progress(fmt::format("[{}/{}] calls timed in every way", done, total));
   };
   FULCRUM_TRY(const executor::RegretReport report, executor::measure_regret({}, config));
   context.progress("");

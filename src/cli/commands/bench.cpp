@@ -179,7 +179,7 @@ Command bench() {
             .value = "SECONDS",
             .help =
                 "the most that one case may take; with --self-test the most for all of it, there 540, with "
-                "--regret too, there 120",
+                "--regret too, there 240",
             .kind = Kind::number,
             .fallback = "10",
             .above = true},

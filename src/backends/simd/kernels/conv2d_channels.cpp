@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "backends/simd/isa.h"
+#include "backends/simd/plan_memory.h"
 #include "backends/simd/vectors-inl.h"
 #include "backends/simd/workspace.h"
 #include "backends/table.h"
@@ -187,7 +188,7 @@ bool pack_weights(const fulcrum_args& a, ConvPlan& plan) {
   const ops::ConvSizes s(a);
   const std::size_t depth = plan.offsets.size();
   plan.run = run_pieces;
-  plan.weights = hwy::AllocateAligned<float>(static_cast<std::size_t>(s.out) * depth);
+  plan.weights = plan_memory<float>(static_cast<std::size_t>(s.out) * depth);
   if (!plan.weights) return false;
   for (std::int64_t channel = 0; channel < s.out; channel += ops::kConvChannels) {
     const std::int64_t end = std::min(channel + ops::kConvChannels, s.out);

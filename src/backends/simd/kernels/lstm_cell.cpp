@@ -19,6 +19,8 @@
 
 #include "backends/simd/isa.h"
 #include "backends/simd/math-inl.h"
+#include "backends/simd/plan_memory.h"
+#include "backends/simd/transpose-inl.h"
 #include "backends/table.h"
 
 #ifndef FULCRUM_BACKENDS_SIMD_KERNELS_LSTM_CELL_
@@ -146,20 +148,19 @@ void run_pieces(const fulcrum_args& a, const LstmPlan& plan, std::int64_t begin,
 
 /// Rows `gate * hidden + unit ...` of a weight matrix [4 * hidden, n] as columns of a panel.
 void pack(const float* weights, std::size_t hidden, std::size_t n, std::size_t unit, float* panel) {
+  const std::size_t units = std::min(kLanes, hidden - unit);
   for (std::size_t g = 0; g < kGates; ++g) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const float* row = weights + (g * hidden + unit + lane) * n;
-      for (std::size_t k = 0; k < n; ++k) {
-        panel[k * kPanelColumns + g * kLanes + lane] = unit + lane < hidden ? row[k] : 0;
-      }
-    }
+    float* to = panel + g * kLanes;
+    transpose(weights + (g * hidden + unit) * n, n, units, n, to, kPanelColumns);
+    for (std::size_t k = 0; k < n && units < kLanes; ++k)
+      std::fill(to + k * kPanelColumns + units, to + k * kPanelColumns + kLanes, 0.0F);
   }
 }
 
 bool make_lstm_plan(const fulcrum_args& a, LstmPlan& plan) {
   const Cell cell(a);
   const std::size_t panels = (cell.hidden + kLanes - 1) / kLanes;
-  plan.panels = hwy::AllocateAligned<float>(panels * cell.panel_floats());
+  plan.panels = plan_memory<float>(panels * cell.panel_floats());
   plan.run = run_pieces;
   if (!plan.panels) return false;
   for (std::size_t p = 0; p < panels; ++p) {
