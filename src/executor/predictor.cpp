@@ -32,7 +32,7 @@ constexpr std::size_t kLeastForError = 4;
 constexpr double kLongAlone = 100e-6, kMostOfAlone = 0.85;
 // Added to ln(seconds) of a surface that is in doubt, times its variance: the mean of a log-normal time. A way that may
 // take ten times as long as predicted is no bargain.
-constexpr float kRisk = 0.5F, kMostRisk = 0.4F;
+constexpr float kRisk = 0.5F, kMostRisk = 0.2F;
 // How far above its neighbours a time on threads may lie, in ln and in sigmas of all of them; the neighbours' reach.
 constexpr double kLeastCalm = 0.3, kCalmSigmas = 2.5, kCalmNugget = 0.1;
 constexpr float kCalmScale = 1.2F;
