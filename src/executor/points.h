@@ -34,6 +34,9 @@ struct OpPoints {
   double sigma = 0;        // doubt beside what the points show: of a prior
 };
 
+/// Those that have a time of this candidate.
+std::vector<std::size_t> points_of(const OpPoints& points, std::size_t candidate);
+
 /// Seconds that one more copy of so many bytes adds to a call.
 struct LinkCurve {
   std::vector<std::pair<double, double>> knots;  // bytes, seconds; ascending

@@ -53,7 +53,7 @@ class Predictor {
     float error = 0.7F;                          // left-out error of ln(seconds)
     struct LeftOut {
       std::size_t point;
-      double seconds, miss;  // ln
+      double seconds, predicted;  // ln; by the other points
     };
     std::vector<LeftOut> left_out;
     float erratic = 0;  // added to ln(seconds)

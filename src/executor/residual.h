@@ -13,6 +13,12 @@
 
 namespace fulcrum::executor {
 
+/// Points that a surface needs.
+inline constexpr std::size_t kLeastForSurface = 5;
+/// Reaches of a neighbour, in units of the features' own scale, and shares of noise that are tried.
+inline constexpr float kScales[] = {0.6F, 1.2F, 2.4F};
+inline constexpr double kNuggets[] = {0.01, 0.1, 2};
+
 /// exp(-r)(1 + r) with r = sqrt(3) distance / scale.
 float closeness(float distance_squared, float scale);
 
