@@ -4,7 +4,7 @@
 // See plan_memory.h.
 #include "backends/simd/plan_memory.h"
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <mutex>
 #include <vector>
