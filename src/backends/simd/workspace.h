@@ -8,8 +8,13 @@
 
 namespace fulcrum::backends::simd {
 
-/// At least `floats` floats, vector-aligned, valid until this thread's next call; allocated on first use and kept.
+/// At least `bytes`, vector-aligned, valid until this thread's next call; allocated on first use and kept.
 /// Null when memory is short: the caller must have a way without it.
-float* workspace(std::size_t floats);
+void* workspace_bytes(std::size_t bytes);
+
+/// The same for floats.
+inline float* workspace(std::size_t floats) {
+  return static_cast<float*>(workspace_bytes(floats * sizeof(float)));
+}
 
 }  // namespace fulcrum::backends::simd

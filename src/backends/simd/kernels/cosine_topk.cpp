@@ -242,7 +242,7 @@ void search_copy(const fulcrum_args& a, const CompressedRows& rows, std::int64_t
   const bool far = a.dim[kN] * static_cast<std::int64_t>(rows.pitch * sizeof(std::uint16_t)) > kFarBytes;
   std::int8_t* bytes = nullptr;
   if (!halves) {
-    bytes = reinterpret_cast<std::int8_t*>(workspace(queries * rows.pitch / sizeof(float)));
+    bytes = static_cast<std::int8_t*>(workspace_bytes(queries * rows.pitch));
     if (!bytes) return search(a, first, last, begin, end, words, pitch);
   }
   Filter filters[ops::kTopkQueries];

@@ -40,7 +40,7 @@ void segment_rows(const fulcrum_args& a, std::int64_t begin, std::int64_t end) {
   if (a.scalar[1].i != 0)
     return label_pixels<false>(x + begin * w, (end - begin) * w, thresholds, out + begin * w);
   auto* memory =
-      reinterpret_cast<std::uint8_t*>(workspace(static_cast<std::size_t>(kKept * LabelRow::bytes(w)) / 4));
+      static_cast<std::uint8_t*>(workspace_bytes(static_cast<std::size_t>(kKept * LabelRow::bytes(w))));
   if (!memory) return segment_directly(a, begin, end);
   const std::int64_t first = std::max<std::int64_t>(begin - 1, 0), last = std::min(end + 1, h);
   for (std::int64_t y = first; y < last; ++y) {

@@ -116,7 +116,7 @@ std::int64_t entropy_directly(const fulcrum_args& a, const ops::EntropyBins& bin
 std::int64_t entropy_rows(const fulcrum_args& a, const ops::EntropyBins& bins, std::int64_t begin,
                           std::int64_t end) {
   const std::int64_t h = a.dim[kH], w = a.dim[kW], window = ops::entropy_window(a);
-  void* memory = workspace(PixelStrip::bytes(w, window) / sizeof(float) + 1);
+  void* memory = workspace_bytes(PixelStrip::bytes(w, window));
   if (!memory) return entropy_directly(a, bins, begin, end);
   PixelStrip strip(h, w, window, ops::entropy_steps(), memory);
   ImageSource source{a.in<float>(kX), w, begin, end, Binner{bins}};
@@ -130,7 +130,7 @@ void level_rows(const fulcrum_args& a, std::int64_t begin, std::int64_t end) {
   const std::int64_t h = a.dim[kH], w = a.dim[kW], window = ops::entropy_window(a);
   const std::uint8_t* x = a.in<std::uint8_t>(kX);
   float* out = a.out<float>(kOut);
-  if (void* memory = workspace(PixelStrip::bytes(w, window) / sizeof(float) + 1)) {
+  if (void* memory = workspace_bytes(PixelStrip::bytes(w, window))) {
     PixelStrip strip(h, w, window, ops::entropy_steps(), memory);
     LevelSource source{x, w};
     EntropySink sink{out, w, window};
