@@ -88,7 +88,7 @@ std::string check_all(const Args& args, std::span<const Checked> checked) {
 }
 
 std::int64_t pieces(const Args& args, int) {
-  return args.dim[kBatch] * matmul_tiles(args.dim[kM], args.dim[kN]);
+  return args.dim[kBatch] * batched_matmul_tiles(args).pieces();
 }
 
 }  // namespace

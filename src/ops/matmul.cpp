@@ -97,7 +97,7 @@ std::string check_all(const Args& args, std::span<const Checked> checked) {
 }
 
 std::int64_t pieces(const Args& args, int) {
-  return divide_up(args.dim[kM], kMatmulTileRows) * divide_up(args.dim[kN], kMatmulTileColumns);
+  return MatmulTiles(args.dim[kM], args.dim[kN], args.dim[kK]).pieces();
 }
 
 }  // namespace

@@ -8,10 +8,9 @@
 
 namespace fulcrum::ops {
 
-/// Tiles of one entry's output.
-constexpr std::int64_t matmul_tiles(std::int64_t rows, std::int64_t columns) {
-  const std::int64_t down = (rows + kMatmulTileRows - 1) / kMatmulTileRows;
-  return down * ((columns + kMatmulTileColumns - 1) / kMatmulTileColumns);
+/// Tiles of one entry's output; dims are B, M, N, K.
+inline MatmulTiles batched_matmul_tiles(const Args& args) {
+  return MatmulTiles(args.dim[1], args.dim[2], args.dim[3], args.dim[0]);
 }
 
 }  // namespace fulcrum::ops

@@ -6,10 +6,50 @@
 
 #include <fulcrum/ops.h>
 
+#include <algorithm>
+
 namespace fulcrum::ops {
 
-/// Piece r * column_tiles + c is the tile of rows 32 r .. and columns 128 c .. of the output.
+/// The largest tile.
 inline constexpr std::int64_t kMatmulTileRows = 32;
 inline constexpr std::int64_t kMatmulTileColumns = 128;
+
+/// Piece r * across + c is the tile of rows `rows` * r .. and columns `columns` * c .. of the output.
+struct MatmulTiles {
+  std::int64_t rows = kMatmulTileRows, columns = kMatmulTileColumns;  // of a tile
+  std::int64_t down = 0, across = 0;                                  // tiles
+
+  /// For `outputs` products of m x k by k x n. Tiles become smaller, down to 16 x 32, where there are few and each is
+  /// much work: by depth, one of 32 x 128 may be a whole product. Flat ones are last, since each band of them copies all
+  /// of the right side.
+  constexpr MatmulTiles(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t outputs = 1) {
+    count(m, n);
+    while (pieces() * outputs < kEnough && std::min(rows, m) * std::min(columns, n) * k >= 2 * kLeastFmas) {
+      if (columns > 32 && n > 32) {
+        columns /= 2;
+      } else if (rows > 16 && m > 16) {
+        rows /= 2;
+      } else {
+        break;
+      }
+      count(m, n);
+    }
+    // The same number of tiles, of the same size as far as can be.
+    if (down > 0) rows = (m + down - 1) / down;
+    if (across > 0) columns = std::min(columns, (n + 16 * across - 1) / (16 * across) * 16);
+    count(m, n);
+  }
+
+  constexpr std::int64_t pieces() const { return down * across; }
+
+ private:
+  // Of pieces, for any number of threads; of work in one, which takes a core some microseconds.
+  static constexpr std::int64_t kEnough = 96, kLeastFmas = 1 << 18;
+
+  constexpr void count(std::int64_t m, std::int64_t n) {
+    down = (m + rows - 1) / rows;
+    across = (n + columns - 1) / columns;
+  }
+};
 
 }  // namespace fulcrum::ops

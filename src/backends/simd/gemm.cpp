@@ -390,17 +390,17 @@ Multiply multiply() { return &(HWY_DYNAMIC_DISPATCH(multiply_area)); }
 
 /// Pieces are tiles in row-major order: the end of one band of tiles, whole bands, the start of another.
 void multiply_pieces(Multiply multiply, const Product& product, std::int64_t rows, std::int64_t columns,
-                     std::int64_t begin, std::int64_t end) {
-  const std::int64_t across = (columns + ops::kMatmulTileColumns - 1) / ops::kMatmulTileColumns;
+                     const ops::MatmulTiles& tiles, std::int64_t begin, std::int64_t end) {
+  const std::int64_t across = tiles.across;
   while (begin < end) {
     const std::int64_t first = begin % across;
     const bool bands = first == 0 && end - begin >= across;
     const std::int64_t stop =
         bands ? begin + (end - begin) / across * across : std::min(end, begin - first + across);
-    const std::int64_t row = begin / across * ops::kMatmulTileRows;
-    const std::int64_t below = std::min(rows, ((stop - 1) / across + 1) * ops::kMatmulTileRows);
-    const std::int64_t column = first * ops::kMatmulTileColumns;
-    const std::int64_t right = std::min(columns, ((stop - 1) % across + 1) * ops::kMatmulTileColumns);
+    const std::int64_t row = begin / across * tiles.rows;
+    const std::int64_t below = std::min(rows, ((stop - 1) / across + 1) * tiles.rows);
+    const std::int64_t column = first * tiles.columns;
+    const std::int64_t right = std::min(columns, ((stop - 1) % across + 1) * tiles.columns);
     multiply(product, Area{static_cast<std::size_t>(row), static_cast<std::size_t>(column),
                            static_cast<std::size_t>(below - row), static_cast<std::size_t>(right - column)});
     begin = stop;

@@ -4,6 +4,8 @@
 // Products of matrices for the SIMD kernels that are made of them.
 #pragma once
 
+#include <fulcrum/ops/matmul.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -37,6 +39,6 @@ Multiply multiply();
 
 /// Pieces [begin, end) of matmul's split of C[rows, columns].
 void multiply_pieces(Multiply multiply, const Product& product, std::int64_t rows, std::int64_t columns,
-                     std::int64_t begin, std::int64_t end);
+                     const ops::MatmulTiles& tiles, std::int64_t begin, std::int64_t end);
 
 }  // namespace fulcrum::backends::simd

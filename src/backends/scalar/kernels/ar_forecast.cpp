@@ -56,12 +56,12 @@ Forecast chosen() { return forecast_baseline; }
 
 void partial(const fulcrum_args* a, std::int32_t, std::int64_t begin, std::int64_t end, void*) {
   static const Forecast best = chosen();
-  best(*a, begin * ops::kArSeries, std::min(end * ops::kArSeries, a->dim[kSeries]));
+  const std::int64_t each = ops::ar_series(*a);
+  best(*a, begin * each, std::min(end * each, a->dim[kSeries]));
 }
 
 fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
-  const std::int64_t pieces = (a->dim[kSeries] + ops::kArSeries - 1) / ops::kArSeries;
-  for (std::int64_t i = 0; i < count; ++i) partial(a, 0, 0, pieces, nullptr);
+  for (std::int64_t i = 0; i < count; ++i) partial(a, 0, 0, ops::ar_pieces(*a), nullptr);
   return done();
 }
 

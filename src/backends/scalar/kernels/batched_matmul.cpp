@@ -27,19 +27,19 @@ void tile_row(const fulcrum_args& args, std::int64_t entry, std::int64_t row, st
 
 void partial(const fulcrum_args* a, std::int32_t, std::int64_t begin, std::int64_t end, void*) {
   const std::int64_t m = a->dim[kM], n = a->dim[kN];
-  const std::int64_t across = (n + ops::kMatmulTileColumns - 1) / ops::kMatmulTileColumns;
-  const std::int64_t each = ops::matmul_tiles(m, n);
+  const ops::MatmulTiles tiles = ops::batched_matmul_tiles(*a);
+  const std::int64_t each = tiles.pieces();
   for (std::int64_t piece = begin; piece < end; ++piece) {
-    const std::int64_t row = piece % each / across * ops::kMatmulTileRows;
-    const std::int64_t column = piece % across * ops::kMatmulTileColumns;
-    for (std::int64_t i = row; i < std::min(row + ops::kMatmulTileRows, m); ++i) {
-      tile_row(*a, piece / each, i, column, std::min(ops::kMatmulTileColumns, n - column));
+    const std::int64_t row = piece % each / tiles.across * tiles.rows;
+    const std::int64_t column = piece % tiles.across * tiles.columns;
+    for (std::int64_t i = row; i < std::min(row + tiles.rows, m); ++i) {
+      tile_row(*a, piece / each, i, column, std::min(tiles.columns, n - column));
     }
   }
 }
 
 fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
-  const std::int64_t pieces = a->dim[kBatch] * ops::matmul_tiles(a->dim[kM], a->dim[kN]);
+  const std::int64_t pieces = a->dim[kBatch] * ops::batched_matmul_tiles(*a).pieces();
   for (std::int64_t i = 0; i < count; ++i) partial(a, 0, 0, pieces, nullptr);
   return done();
 }

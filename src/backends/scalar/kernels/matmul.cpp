@@ -43,20 +43,19 @@ void tile_row(const fulcrum_args& args, std::int64_t row, std::int64_t first, st
 
 void partial(const fulcrum_args* a, std::int32_t, std::int64_t begin, std::int64_t end, void*) {
   const std::int64_t m = a->dim[kM], n = a->dim[kN];
-  const std::int64_t column_tiles = (n + ops::kMatmulTileColumns - 1) / ops::kMatmulTileColumns;
+  const ops::MatmulTiles tiles(m, n, a->dim[kK]);
   for (std::int64_t piece = begin; piece < end; ++piece) {
-    const std::int64_t row = piece / column_tiles * ops::kMatmulTileRows;
-    const std::int64_t column = piece % column_tiles * ops::kMatmulTileColumns;
-    for (std::int64_t i = row; i < std::min(row + ops::kMatmulTileRows, m); ++i) {
-      tile_row(*a, i, column, std::min(ops::kMatmulTileColumns, n - column));
+    const std::int64_t row = piece / tiles.across * tiles.rows;
+    const std::int64_t column = piece % tiles.across * tiles.columns;
+    for (std::int64_t i = row; i < std::min(row + tiles.rows, m); ++i) {
+      tile_row(*a, i, column, std::min(tiles.columns, n - column));
     }
   }
 }
 
 fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
-  const std::int64_t row_tiles = (a->dim[kM] + ops::kMatmulTileRows - 1) / ops::kMatmulTileRows;
-  const std::int64_t column_tiles = (a->dim[kN] + ops::kMatmulTileColumns - 1) / ops::kMatmulTileColumns;
-  for (std::int64_t i = 0; i < count; ++i) partial(a, 0, 0, row_tiles * column_tiles, nullptr);
+  const std::int64_t pieces = ops::MatmulTiles(a->dim[kM], a->dim[kN], a->dim[kK]).pieces();
+  for (std::int64_t i = 0; i < count; ++i) partial(a, 0, 0, pieces, nullptr);
   return done();
 }
 

@@ -28,7 +28,7 @@ namespace {
 /// Series by lanes: vectors whose chains overlap.
 constexpr std::size_t kGroupVectors = 4;
 constexpr std::size_t kGroup = kGroupVectors * kLanes;
-static_assert(ops::kArSeries % kGroup == 0 && kGroup <= 64);
+static_assert(kGroup <= 64);
 
 /// Coefficients of one lag: the same for all series, or a row of the transposed ones.
 struct Shared {
@@ -307,7 +307,8 @@ fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
 }
 
 void partial(const fulcrum_args* a, std::int32_t, std::int64_t begin, std::int64_t end, void*) {
-  (HWY_DYNAMIC_DISPATCH(forecast))(*a, begin * ops::kArSeries, std::min(end * ops::kArSeries, a->dim[0]));
+  const std::int64_t each = ops::ar_series(*a);
+  (HWY_DYNAMIC_DISPATCH(forecast))(*a, begin * each, std::min(end * each, a->dim[0]));
 }
 
 }  // namespace

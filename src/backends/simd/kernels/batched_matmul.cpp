@@ -50,7 +50,8 @@ fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
 /// The end of one entry, whole entries, the start of another.
 void partial(const fulcrum_args* a, std::int32_t, std::int64_t begin, std::int64_t end, void*) {
   const Multiply product = multiply();
-  const std::int64_t each = ops::matmul_tiles(a->dim[kM], a->dim[kN]);
+  const ops::MatmulTiles tiles = ops::batched_matmul_tiles(*a);
+  const std::int64_t each = tiles.pieces();
   while (begin < end) {
     const std::int64_t entry = begin / each, first = begin % each;
     if (first == 0 && end - begin >= each) {
@@ -60,7 +61,7 @@ void partial(const fulcrum_args* a, std::int32_t, std::int64_t begin, std::int64
       continue;
     }
     const std::int64_t last = std::min(each, first + end - begin);
-    multiply_pieces(product, entry_of(*a, entry), a->dim[kM], a->dim[kN], first, last);
+    multiply_pieces(product, entry_of(*a, entry), a->dim[kM], a->dim[kN], tiles, first, last);
     begin += last - first;
   }
 }

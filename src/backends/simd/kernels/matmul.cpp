@@ -35,7 +35,8 @@ fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
 }
 
 void partial(const fulcrum_args* a, std::int32_t, std::int64_t begin, std::int64_t end, void*) {
-  multiply_pieces(multiply(), product_of(*a), a->dim[kM], a->dim[kN], begin, end);
+  const std::int64_t m = a->dim[kM], n = a->dim[kN];
+  multiply_pieces(multiply(), product_of(*a), m, n, ops::MatmulTiles(m, n, a->dim[kK]), begin, end);
 }
 
 }  // namespace
