@@ -124,7 +124,7 @@ void Predictor::fit_plans(std::span<const Candidate> candidates, const OpPoints&
   std::map<PlanMaker, std::vector<std::size_t>> makers;
   const std::vector<PlanMaker> made_by = plan_makers_of(candidates);
   for (std::size_t c = 0; c < candidates.size(); ++c) {
-    if (made_by[c] && candidates[c].kernel.entry().plan_reads) makers[made_by[c]].push_back(c);
+    if (made_by[c].plan && candidates[c].kernel.entry().plan_reads) makers[made_by[c]].push_back(c);
   }
   for (const auto& [maker, members] : makers) {
     std::vector<std::size_t> known;

@@ -84,7 +84,7 @@ std::vector<PlanMaker> plan_makers_of(std::span<const Candidate> candidates) {
   for (std::size_t c = 0; c < candidates.size(); ++c) {
     const bool ours = candidates[c].kernel.backend().name() == "threads" && singles[c] >= 0;
     const std::size_t made_by = ours ? static_cast<std::size_t>(singles[c]) : c;
-    makers.push_back(candidates[made_by].kernel.entry().plan);
+    makers.push_back(PlanMaker{candidates[made_by].kernel.entry().plan, ours ? candidates[c].threads : 1});
   }
   return makers;
 }

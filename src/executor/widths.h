@@ -4,6 +4,8 @@
 // Which candidates are one kernel on more or fewer threads, and what that says about times that were disturbed.
 #pragma once
 
+#include <functional>
+
 #include "executor/points.h"
 
 namespace fulcrum::executor {
@@ -20,8 +22,16 @@ std::vector<Width> widths_of(std::span<const Candidate> candidates);
 /// The same kernel on one thread, by candidate on several; -1: none.
 std::vector<int> singles_of(std::span<const Candidate> candidates);
 
-/// What makes the plan of each candidate: that of our threads is made by the kernel that they run in pieces.
-using PlanMaker = decltype(fulcrum_kernel::plan);
+/// What makes the plan of each candidate: that of our threads is made by the kernel that they run in pieces, on as many of
+/// them.
+struct PlanMaker {
+  decltype(fulcrum_kernel::plan) plan = nullptr;
+  int threads = 1;
+  bool operator==(const PlanMaker&) const = default;
+  bool operator<(const PlanMaker& other) const {
+    return threads != other.threads ? threads < other.threads : std::less<>()(plan, other.plan);
+  }
+};
 std::vector<PlanMaker> plan_makers_of(std::span<const Candidate> candidates);
 
 /// Takes spikes out of the points and says what a call has to fear from them, in ln(seconds) by candidate: threads that

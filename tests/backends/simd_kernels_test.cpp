@@ -84,6 +84,25 @@ TEST_P(Simd, MatmulGivesAnElementTheSameBitsInEveryTileAndBlock) {
   }
 }
 
+TEST_P(Simd, MatmulHasTheSameBitsInWhateverRangesOfPiecesItIsDone) {
+  for (const std::string_view shape : {"M=35,N=232,K=700", "M=33,N=100,K=900", "M=5,N=300,K=2000"}) {
+    auto problem = ops::Problem::make(op_of("matmul"), *parse_shape(shape));
+    ASSERT_TRUE(problem.ok());
+    ASSERT_NO_FATAL_FAILURE(run("matmul", problem->args()));
+    const auto whole = output_bytes(*problem);
+    const auto kernel = backends::kernel("matmul", "simd", "default");
+    const Args args = problem->args();
+    const std::int64_t pieces = op_of("matmul").split.pieces(args, 0);
+    ASSERT_GT(pieces, 5) << shape;
+    for (std::int64_t step = 1; step <= pieces; ++step) {
+      problem->reset();
+      for (std::int64_t begin = 0; begin < pieces; begin += step)
+        kernel->entry().partial(&args, 0, begin, std::min(begin + step, pieces), nullptr);
+      ASSERT_EQ(whole, output_bytes(*problem)) << shape << " by " << step;
+    }
+  }
+}
+
 TEST_P(Simd, MatmulGivesFewLastColumnsTheBitsThatARowHasAlone) {
   for (const std::int64_t n : {16, 17, 18, 19, 20, 21, 36, 100}) {
     for (const std::int64_t k : {1, 2, 3, 4, 7, 101}) {

@@ -385,11 +385,14 @@ TEST_F(CalibrateTest, PlansOfOneFunctionTakeAsLongForAllThatUseIt) {
   another.variant = "another";
   another.plan = [](const fulcrum_kernel*, const fulcrum_args*, void**) { return fulcrum_status{}; };
   const std::vector<Candidate> ways{
-      of("simd"), of("threads"), {backends::Kernel(&of("simd").kernel.backend(), &another)}, of("simd")};
+      of("simd"), of("simd"), {backends::Kernel(&of("simd").kernel.backend(), &another)}, of("simd")};
   ASSERT_TRUE(ways[0].kernel.entry().plan);
   const auto makers = plan_makers_of(ways);
   EXPECT_EQ(makers[0], makers[1]);
   EXPECT_NE(makers[0], makers[2]);
+  const auto shared = plan_makers_of(std::vector<Candidate>{of("simd"), of("threads")});
+  EXPECT_EQ(shared[0].plan, shared[1].plan);
+  EXPECT_EQ(shared[1].threads, of("threads").threads);
   VirtualMachine& machine = VirtualMachine::get();
   Scripted one(machine, {1e-3}), all(machine, {1e-3}), other(machine, {1e-3}), kept(machine, {1e-3});
   one.plan_seconds = 8e-3;

@@ -3,11 +3,13 @@
 //
 // References and work counts against values that can be followed by hand: the truth must not be trusted blindly.
 #include <fulcrum/ops/cosine.h>
+#include <fulcrum/ops/matmul.h>
 #include <fulcrum/ops/softmax.h>
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <tuple>
 
 #include "support/instances.h"
 #include "support/special_values.h"
@@ -217,6 +219,30 @@ TEST(Split, PiecesCoverTheOutput) {
   EXPECT_EQ(pieces("softmax", "rows=3,n=8193"), 6);
   EXPECT_EQ(pieces("matmul", "M=33,N=129,K=1"), 4);
   EXPECT_EQ(pieces("cosine_similarity", "Q=33,N=65,D=1"), 6);
+  EXPECT_EQ(pieces("ar_forecast", "S=40,H=5,p=5,T=10"), 1);
+  EXPECT_EQ(pieces("ar_forecast", "S=40,H=64,p=64,T=64"), 3) << "long chains go to other threads";
+}
+
+TEST(Split, FewDeepTilesBecomeMany) {
+  for (const auto& [m, n, k, pieces] : {std::tuple{35, 232, 16, 4},
+                                        {35, 232, 1162, 16},
+                                        {19, 189, 1143, 6},
+                                        {1, 4096, 4096, 64},
+                                        {512, 512, 512, 128},
+                                        {2048, 2048, 2048, 1024},
+                                        {3, 5, 1000000, 1},
+                                        {0, 5, 9, 0},
+                                        {5, 0, 9, 0},
+                                        {5, 5, 0, 1}}) {
+    const MatmulTiles tiles(m, n, k);
+    EXPECT_EQ(tiles.pieces(), pieces) << m << " x " << n << " x " << k;
+    EXPECT_LE(tiles.columns, kMatmulTileColumns);
+    // Every tile has elements, and the last reach the end.
+    EXPECT_TRUE(m == 0 || ((tiles.down - 1) * tiles.rows < m && tiles.down * tiles.rows >= m));
+    EXPECT_TRUE(n == 0 || ((tiles.across - 1) * tiles.columns < n && tiles.across * tiles.columns >= n));
+  }
+  EXPECT_EQ(MatmulTiles(64, 128, 4096, 1).pieces(), 16);
+  EXPECT_EQ(MatmulTiles(64, 128, 4096, 48).pieces(), 2) << "a batch is many pieces as it is";
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ struct MatmulTiles {
     while (pieces() * outputs < kEnough && std::min(rows, m) * std::min(columns, n) * k >= 2 * kLeastFmas) {
       if (columns > 32 && n > 32) {
         columns /= 2;
-      } else if (rows > 16 && m > 16) {
+      } else if (rows > 16 && m >= 48) {
         rows /= 2;
       } else {
         break;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <new>
 
+#include "backends/plan_threads.h"
 #include "backends/table.h"
 
 namespace fulcrum::backends {
@@ -70,6 +71,7 @@ fulcrum_status make_plan(const fulcrum_kernel* self, const fulcrum_args* a, void
     if (!plan->scratch) return fulcrum_status{FULCRUM_OUT_OF_MEMORY, "no memory for the parts of the result"};
   }
   if (inner->plan) {
+    const PlanThreads all(self->threads);
     const fulcrum_status status = inner->plan(inner, a, &plan->inner_plan);
     if (status.code != FULCRUM_OK) return status;
   }

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/plan_threads.h"
 #include "backends/simd/isa.h"
 #include "backends/simd/plan_memory.h"
 #include "backends/simd/vectors-inl.h"
@@ -184,13 +185,17 @@ void run_pieces(const fulcrum_args& a, const ConvPlan& plan, std::int64_t begin,
   }
 }
 
-bool pack_weights(const fulcrum_args& a, ConvPlan& plan) {
+struct Packing {
+  const fulcrum_args& a;
+  ConvPlan& plan;
+};
+
+void pack_channels(void* context, std::int64_t first, std::int64_t last) {
+  const auto& [a, plan] = *static_cast<const Packing*>(context);
   const ops::ConvSizes s(a);
   const std::size_t depth = plan.offsets.size();
-  plan.run = run_pieces;
-  plan.weights = plan_memory<float>(static_cast<std::size_t>(s.out) * depth);
-  if (!plan.weights) return false;
-  for (std::int64_t channel = 0; channel < s.out; channel += ops::kConvChannels) {
+  for (std::int64_t block = first; block < last; ++block) {
+    const std::int64_t channel = block * ops::kConvChannels;
     const std::int64_t end = std::min(channel + ops::kConvChannels, s.out);
     for (ChannelTiles rows(static_cast<std::size_t>(channel), static_cast<std::size_t>(end)); rows.next() > 0;
          rows.advance()) {
@@ -200,6 +205,17 @@ bool pack_weights(const fulcrum_args& a, ConvPlan& plan) {
       }
     }
   }
+}
+
+bool pack_weights(const fulcrum_args& a, ConvPlan& plan) {
+  const ops::ConvSizes s(a);
+  const std::size_t floats = static_cast<std::size_t>(s.out) * plan.offsets.size();
+  plan.run = run_pieces;
+  plan.weights = plan_memory<float>(floats);
+  if (!plan.weights) return false;
+  Packing packing{a, plan};
+  plan_parts(ops::conv_channel_blocks(s), static_cast<std::int64_t>(floats * sizeof(float)), pack_channels,
+             &packing);
   return true;
 }
 

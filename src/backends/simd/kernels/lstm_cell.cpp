@@ -17,6 +17,7 @@
 #include <span>
 #include <utility>
 
+#include "backends/plan_threads.h"
 #include "backends/simd/isa.h"
 #include "backends/simd/math-inl.h"
 #include "backends/simd/plan_memory.h"
@@ -157,20 +158,33 @@ void pack(const float* weights, std::size_t hidden, std::size_t n, std::size_t u
   }
 }
 
-bool make_lstm_plan(const fulcrum_args& a, LstmPlan& plan) {
+struct Packing {
+  const fulcrum_args& a;
+  float* panels;
+};
+
+void pack_panels(void* context, std::int64_t begin, std::int64_t end) {
+  const auto& [a, panels] = *static_cast<const Packing*>(context);
   const Cell cell(a);
-  const std::size_t panels = (cell.hidden + kLanes - 1) / kLanes;
-  plan.panels = plan_memory<float>(panels * cell.panel_floats());
-  plan.run = run_pieces;
-  if (!plan.panels) return false;
-  for (std::size_t p = 0; p < panels; ++p) {
-    float* panel = plan.panels.get() + p * cell.panel_floats();
+  for (auto p = static_cast<std::size_t>(begin); p < static_cast<std::size_t>(end); ++p) {
+    float* panel = panels + p * cell.panel_floats();
     pack(a.in<float>(5), cell.hidden, 1, p * kLanes, panel);
     panel += kPanelColumns;
     pack(a.in<float>(3), cell.hidden, cell.inputs, p * kLanes, panel);
     panel += cell.inputs * kPanelColumns;
     pack(a.in<float>(4), cell.hidden, cell.hidden, p * kLanes, panel);
   }
+}
+
+bool make_lstm_plan(const fulcrum_args& a, LstmPlan& plan) {
+  const Cell cell(a);
+  const std::size_t panels = (cell.hidden + kLanes - 1) / kLanes, floats = panels * cell.panel_floats();
+  plan.panels = plan_memory<float>(floats);
+  plan.run = run_pieces;
+  if (!plan.panels) return false;
+  Packing packing{a, plan.panels.get()};
+  plan_parts(static_cast<std::int64_t>(panels), static_cast<std::int64_t>(floats * sizeof(float)),
+             pack_panels, &packing);
   return true;
 }
 
