@@ -39,6 +39,9 @@ constexpr std::size_t kRowStride = kBlockDepth + 16;
 constexpr std::size_t kInPlaceElements = 16 * 1024;
 // With few rows B is read once, from far away: take a handful of its rows at a time, along their length.
 constexpr std::size_t kFewRowsDepth = 16;
+// Not where B is in the L2 cache, or is hardly wider than a handful of tiles: sums that stay in registers are worth more.
+constexpr std::size_t kFewRowsElements = 128 * 1024;
+constexpr std::size_t kFewTiles = 4;
 
 /// Where a tile's sums go; its last vector has `last` columns. `far`: ask for their lines early, since they are
 /// written only at the end. Small products have them near, and would lose by asking.
@@ -365,8 +368,10 @@ void multiply_area(const Product& p, const Area& area) {
   const bool near = p.depth * area.columns <= kInPlaceElements;
   // Targets without masked loads read the cut last vector of a row of B lane by lane: only copying avoids that.
   const bool slow_cut = HWY_TARGET > HWY_AVX2 && area.columns % kLanes != 0;
-  if (area.rows <= kTileRows || p.depth == 0)
-    return multiply_in_place(p, area, near ? p.depth : kFewRowsDepth);
+  if (area.rows <= kTileRows || p.depth == 0) {
+    const bool once = p.depth * area.columns <= kFewRowsElements || area.columns <= kFewTiles * kTileColumns;
+    return multiply_in_place(p, area, once ? p.depth : kFewRowsDepth);
+  }
   if (near && !slow_cut) return multiply_in_place(p, area, p.depth);
   float* memory = workspace(kBlockDepth * kBlockColumns + kBlockRows * kRowStride);
   if (!memory) return multiply_in_place(p, area, kFewRowsDepth);
