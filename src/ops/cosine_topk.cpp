@@ -199,25 +199,14 @@ std::string verify(const Args& args, Oracle& oracle) {
   return {};
 }
 
-std::int64_t pieces(const Args& args, int) {
+std::int64_t pieces(const Args& args, int phase) {
   const TopkSplit split = topk_split(args.dim[kQ], args.dim[kN]);
-  return split.query_blocks * split.row_chunks;
+  return phase == 0 ? split.query_blocks * split.row_chunks : args.dim[kQ];
 }
 
 std::int64_t scratch_bytes(const Args& args) {
   const std::int64_t lists = product(args.dim[kQ], topk_split(args.dim[kQ], args.dim[kN]).row_chunks);
   return product(lists, (args.dim[kK] + 1) * static_cast<std::int64_t>(sizeof(TopkKey)));
-}
-
-void combine(const Args& args, int, void* scratch) {
-  const std::int64_t chunks = topk_split(args.dim[kQ], args.dim[kN]).row_chunks;
-  const std::int64_t k = args.dim[kK], words = k + 1;
-  for (std::int64_t query = 0; query < args.dim[kQ]; ++query) {
-    TopkKey* lists = static_cast<TopkKey*>(scratch) + query * chunks * words;
-    TopkList best(lists, k);
-    for (std::int64_t chunk = 1; chunk < chunks; ++chunk) best.merge(lists + chunk * words);
-    best.write(args.out<std::int32_t>(kIds) + query * k, args.out<float>(kScores) + query * k);
-  }
 }
 
 }  // namespace
@@ -241,7 +230,7 @@ Op cosine_topk() {
             cosine_rows(static_cast<float*>(args.ptr[kRows]), static_cast<float*>(args.ptr[kInverseNorm]),
                         args.dim[kN], args.dim[kD], args.scalar[0].i == 1);
           },
-      .split = Split{.phases = 1, .pieces = pieces, .scratch_bytes = scratch_bytes, .combine = combine},
+      .split = Split{.phases = 2, .pieces = pieces, .scratch_bytes = scratch_bytes},
       .symbols = {"*cosine_topk*", "*topk*", "*TopK*"},
       .default_sizes = {"Q=1,N=1024,D=768", "Q=1,N=10000,D=768", "Q=16,N=10000,D=768", "Q=64,N=10000,D=768",
                         "Q=1,N=100000,D=768", "Q=16,N=100000,D=768", "Q=64,N=100000,D=768",

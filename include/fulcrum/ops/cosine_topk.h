@@ -14,8 +14,9 @@
 namespace fulcrum::ops {
 
 inline constexpr std::int64_t kTopkMost = 1024;  // k
-/// Piece b * row_chunks + c is queries 64 b .. against the rows of chunk c. Many queries need few chunks of rows to
-/// occupy many threads, and each chunk costs a list of k keys a query.
+/// Of phase 0, piece b * row_chunks + c is queries 64 b .. against the rows of chunk c. Many queries need few chunks of
+/// rows to occupy many threads, and each chunk costs a list of k keys a query. Of phase 1, piece q is the best of what all
+/// chunks have found for query q.
 inline constexpr std::int64_t kTopkQueries = 64;
 inline constexpr std::int64_t kTopkRows = 64;  // rows of a chunk are a multiple of it
 inline constexpr std::int64_t kTopkPieces = 64;
@@ -73,8 +74,25 @@ class TopkList {
       std::push_heap(first, first + words_[0], std::greater<>());
     }
   }
-  void merge(const TopkKey* other) {
-    for (TopkKey i = 0; i < other[0]; ++i) offer(other[1 + i]);
+  /// The best of this list and of those that follow it in memory, `lists` in all, which are used up. Ends the heap.
+  void merge(std::int64_t lists) {
+    const TopkKey pitch = k_ + 1;
+    const auto count = static_cast<TopkKey>(lists);
+    TopkKey least = 0;  // a full list has k keys from its worst on
+    for (TopkKey l = 0; l < count; ++l)
+      least = std::max(least, TopkList(words_ + l * pitch, static_cast<std::int64_t>(k_)).worst());
+    TopkKey* keys = words_ + 1;
+    TopkKey kept = 0;
+    for (TopkKey l = 0; l < count; ++l) {
+      const TopkKey* own = words_ + l * pitch;
+      const TopkKey held = own[0];  // in front of what the list itself keeps
+      for (TopkKey i = 1; i <= held; ++i) {
+        keys[kept] = own[i];
+        kept += own[i] >= least;
+      }
+    }
+    if (kept > k_) std::nth_element(keys, keys + k_, keys + kept, std::greater<>());
+    words_[0] = std::min(kept, k_);
   }
   /// The results in order. Ends the heap.
   void write(std::int32_t* ids, float* scores) {
@@ -90,5 +108,16 @@ class TopkList {
   TopkKey* words_;
   TopkKey k_;
 };
+
+/// Phase 1 for queries [begin, end).
+inline void topk_merge(const Args& args, std::int64_t begin, std::int64_t end, void* scratch) {
+  const std::int64_t chunks = topk_split(args.dim[0], args.dim[1]).row_chunks, k = args.dim[3];
+  for (std::int64_t query = begin; query < end; ++query) {
+    TopkList best(static_cast<TopkKey*>(scratch) + query * chunks * (k + 1), k);
+    best.merge(chunks);
+    best.write(static_cast<std::int32_t*>(args.ptr[3]) + query * k,
+               static_cast<float*>(args.ptr[4]) + query * k);
+  }
+}
 
 }  // namespace fulcrum::ops

@@ -40,7 +40,8 @@ fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
   return done();
 }
 
-void partial(const fulcrum_args* a, std::int32_t, std::int64_t begin, std::int64_t end, void* scratch) {
+void partial(const fulcrum_args* a, std::int32_t phase, std::int64_t begin, std::int64_t end, void* scratch) {
+  if (phase == 1) return ops::topk_merge(*a, begin, end, scratch);
   const ops::TopkSplit split = ops::topk_split(a->dim[kQ], a->dim[kN]);
   const std::int64_t words = a->dim[kK] + 1;
   for (std::int64_t piece = begin; piece < end; ++piece) {

@@ -362,7 +362,8 @@ fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
 }
 
 /// Chunks of rows that follow each other are one search, whose lists stand where those of the first chunk do.
-void partial(const fulcrum_args* a, std::int32_t, std::int64_t begin, std::int64_t end, void* scratch) {
+void partial(const fulcrum_args* a, std::int32_t phase, std::int64_t begin, std::int64_t end, void* scratch) {
+  if (phase == 1) return ops::topk_merge(*a, begin, end, scratch);
   const ops::TopkSplit split = ops::topk_split(a->dim[kQ], a->dim[kN]);
   const std::int64_t words = a->dim[kK] + 1, pitch = split.row_chunks * words;
   for (std::int64_t piece = begin; piece < end;) {
