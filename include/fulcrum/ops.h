@@ -64,7 +64,9 @@ struct Split {
   std::int64_t (*scratch_bytes)(const Args&) = nullptr;              // optional: none
   void (*combine)(const Args&, int phase, void* scratch) = nullptr;  // optional: nothing to combine
   int (*phases_for)(const Args&) =
-      nullptr;  // optional: phases of this call, where they differ (hops of a graph)
+      nullptr;          // optional: phases of this call, where they differ (hops of a graph)
+  int main_phase = -1;  // the one that has the work; -1: the last that has pieces
+  bool even = false;    // whether pieces are as large as each other, however many there are
 
   int phase_count(const Args& args) const { return phases_for ? phases_for(args) : phases; }
 };

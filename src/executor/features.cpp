@@ -53,7 +53,7 @@ FeatureMap::FeatureMap(const ops::Op& op) : op_(&op) {
   is_line_ = (dims_ == 1 || op.in_place) && !integers;
   // Pieces of a graph op may depend on what was prepared, which a shape alone does not have.
   splits_ = op.split.phases > 0 && op.split.pieces && !op.needs_prepared;
-  if (splits_) find_tiles();
+  if (splits_ && !op.split.even) find_tiles();
   count_ = 4 + dims_;
   for (int i = 0; i < scalars_; ++i) count_ += scalar_[static_cast<std::size_t>(i)] != Scalar::ignored;
 }
@@ -100,18 +100,19 @@ double FeatureMap::largest_piece(const Args& args, std::int64_t pieces) const {
 std::int64_t FeatureMap::pieces_of(const Args& args, int* phases) const {
   // Phases beyond the first few are hops or steps, all alike.
   const int count = std::max(1, op_->split.phase_count(args)), asked = std::min(count, kPhasesAsked);
-  std::int64_t last = 1;
+  std::int64_t main = 1;
   int with_pieces = count - asked;
-  // Where phases differ, the first ones prepare (a padded copy of each channel, the range of an image) and the last one
-  // with anything to do makes the outputs: however many pieces the others have, threads share what it has.
+  // Unless the op says which phase has the work, the first ones prepare (a padded copy of each channel, the range of an
+  // image) and the last one with anything to do makes the outputs: however many pieces the others have, threads share what
+  // it has.
   for (int phase = 0; phase < asked; ++phase) {
     const std::int64_t pieces = op_->split.pieces(args, phase);
     if (pieces <= 0) continue;
-    last = pieces;
+    if (op_->split.main_phase < 0 || op_->split.main_phase == phase) main = pieces;
     ++with_pieces;
   }
   if (phases) *phases = std::max(1, with_pieces);
-  return last;
+  return main;
 }
 
 void FeatureMap::measure_work(const Args& args, double& flops, double& bytes) const {

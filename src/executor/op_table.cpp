@@ -123,8 +123,8 @@ void MeasuredOpTable::hold_to_threads(const Features& f, Mask wanted, Estimates&
     }
     // Several private caches together can hold what one cannot.
     double least = 0.8 * alone / parts;
-    // Libraries may fork or not, as they see fit; our own threads always do.
-    if (runner.split) least += 0.9 * costs_->fork_of(parts);
+    // Libraries may fork or not, as they see fit; our own threads do so for every phase.
+    if (runner.split) least += 0.9 * f.phases * costs_->fork_of(parts);
     const double run = std::exp(static_cast<double>(out.log_seconds[c]));
     out.log_seconds[c] = static_cast<float>(std::log(std::max(run, least) + kForkRisk));
   }

@@ -87,9 +87,7 @@ std::string check_all(const Args& args, std::span<const Checked> checked) {
   return {};
 }
 
-std::int64_t pieces(const Args& args, int) {
-  return args.dim[kBatch] * batched_matmul_tiles(args).pieces();
-}
+std::int64_t pieces(const Args& args, int) { return args.dim[kBatch] * batched_matmul_tiles(args).pieces(); }
 
 }  // namespace
 
@@ -108,7 +106,7 @@ Op batched_matmul() {
       .check_all_drawn_only = true,
       .slice_dim = "B",
       .dtypes = {DType::f32, DType::f16, DType::bf16},
-      .split = Split{.phases = 1, .pieces = pieces},
+      .split = Split{.phases = 1, .pieces = pieces, .even = true},
       .symbols = {"*bmm*", "*batched_matmul*", "*BatchMatMul*", "*gemm_batch*", "*gemmBatched*",
                   "*gemm_strided_batch*"},
       .default_sizes = {"B=1000,M=16,N=16,K=16,Bb=1000", "B=100,M=64,N=64,K=64,Bb=100",

@@ -230,7 +230,7 @@ Op cosine_topk() {
             cosine_rows(static_cast<float*>(args.ptr[kRows]), static_cast<float*>(args.ptr[kInverseNorm]),
                         args.dim[kN], args.dim[kD], args.scalar[0].i == 1);
           },
-      .split = Split{.phases = 2, .pieces = pieces, .scratch_bytes = scratch_bytes},
+      .split = Split{.phases = 2, .pieces = pieces, .scratch_bytes = scratch_bytes, .main_phase = 0},
       .symbols = {"*cosine_topk*", "*topk*", "*TopK*"},
       .default_sizes = {"Q=1,N=1024,D=768", "Q=1,N=10000,D=768", "Q=16,N=10000,D=768", "Q=64,N=10000,D=768",
                         "Q=1,N=100000,D=768", "Q=16,N=100000,D=768", "Q=64,N=100000,D=768",

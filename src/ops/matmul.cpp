@@ -117,7 +117,7 @@ Op matmul() {
       .check_all_drawn_only = true,
       .slice_dim = "M",
       .dtypes = {DType::f32, DType::f16, DType::bf16},
-      .split = Split{.phases = 1, .pieces = pieces},
+      .split = Split{.phases = 1, .pieces = pieces, .even = true},
       .symbols = {"*sgemm*", "cblas_sgemv", "*sgemv*", "*matmul*", "*MatMul*", "*gemm_kernel*"},
       .default_sizes = {"M=100,N=100,K=100", "M=256,N=256,K=256", "M=500,N=500,K=500", "M=512,N=512,K=512",
                         "M=1000,N=1000,K=1000", "M=1024,N=1024,K=1024", "M=2048,N=2048,K=2048",

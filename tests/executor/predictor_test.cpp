@@ -51,9 +51,12 @@ TEST(Features, TheLargestPieceFollowsFromTheTiles) {
   const auto of = [](const char* name, const char* shape) {
     return FeatureMap(op_named(name)).of(args_of(op_named(name), shape));
   };
-  // Tiles of 32 rows and 128 columns: the second one has 14.
-  EXPECT_EQ(of("matmul", "M=19,N=142,K=288").pieces, 2);
-  EXPECT_NEAR(of("matmul", "M=19,N=142,K=288").largest, 128.0 / 142, 1e-9);
+  // Tiles of 32 queries and 32 rows: the second one has 10.
+  EXPECT_EQ(of("cosine_similarity", "Q=19,N=42,D=288").pieces, 2);
+  EXPECT_NEAR(of("cosine_similarity", "Q=19,N=42,D=288").largest, 32.0 / 42, 1e-9);
+  // Those of a product are as large as each other.
+  EXPECT_EQ(of("matmul", "M=19,N=142,K=28").pieces, 2);
+  EXPECT_NEAR(of("matmul", "M=19,N=142,K=28").largest, 0.5, 1e-9);
   EXPECT_NEAR(of("matmul", "M=64,N=256,K=9").largest, 0.25, 1e-9);
   EXPECT_NEAR(of("batched_matmul", "B=10,M=4,N=4,K=4").largest, 0.1, 1e-9);
   // The first phase of a convolution has a piece for each of its few channels.
@@ -75,6 +78,9 @@ TEST(Features, PiecesAreThoseOfThePhaseThatHasTheWork) {
   EXPECT_EQ(given.phases, 1);
   EXPECT_GT(given.pieces, 1);
   EXPECT_EQ(of("lstm_sequence", "T=100,B=4,I=16,H=256").phases, 100);
+  // Rows in chunks, and then the best of them for the one query.
+  EXPECT_GT(of("cosine_topk", "Q=1,N=10000,D=64,k=10").pieces, 8);
+  EXPECT_EQ(of("cosine_topk", "Q=1,N=10000,D=64,k=10").phases, 2);
 }
 
 /// Times of a made-up machine: a fixed part, arithmetic that small dims slow down, and threads that fork.

@@ -364,6 +364,17 @@ TEST(Table, ThreadsAreNeverPredictedBelowAForkAndTheirShare) {
   }
 }
 
+TEST(Table, ThreadsForkForEveryStep) {
+  const OpTable& table = of("lstm_sequence");
+  const Args args = args_of(table.op(), "T=200,B=2,I=8,H=40");
+  ASSERT_GT(FeatureMap(table.op()).of(args).pieces, 1);
+  const auto prices = table.prices(args, {});
+  for (std::size_t c = 0; c < prices.size(); ++c) {
+    const bool forks = table.candidates()[c].kernel.backend().name() == "threads";
+    EXPECT_GT(prices[c].seconds, forks ? 200 * 4e-6 : 0);
+  }
+}
+
 TEST(Table, ACallOfOnePieceIsNoCheaperOnManyThreads) {
   const OpTable& table = of("softmax");
   const Args args = args_of(table.op(), "rows=1,n=256");
