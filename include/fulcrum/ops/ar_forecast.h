@@ -8,11 +8,14 @@
 
 namespace fulcrum::ops {
 
-/// Piece i is series ar_series * i .. : 64 fill the vectors that hide the latency of a chain of fmas, and where chains are
-/// long enough to go to another thread, those of one vector do. (Dims are S, H, p, T.)
+/// Piece i is series ar_series * i .. : 64 fill the vectors that hide the latency of a chain of fmas. Chains that are long
+/// enough to go to another thread go there with those of one vector, and the longer the order, the fewer series are
+/// as fast one by one. (Dims are S, H, p, T.)
 constexpr std::int64_t ar_series(const Args& args) {
   constexpr std::int64_t kLongChain = 4096;  // fmas: a few microseconds
-  return args.dim[2] * args.dim[3] >= kLongChain ? 16 : 64;
+  const std::int64_t order = args.dim[2];
+  if (order * args.dim[3] < kLongChain) return 64;
+  return order >= 128 ? 4 : order >= 64 ? 8 : 16;
 }
 constexpr std::int64_t ar_pieces(const Args& args) {
   return (args.dim[0] + ar_series(args) - 1) / ar_series(args);
