@@ -68,10 +68,11 @@ TEST(Features, PiecesAreThoseOfThePhaseThatHasTheWork) {
     return FeatureMap(op_named(name)).of(args_of(op_named(name), shape));
   };
   // Forty padded copies, and one block of positions against one of channels.
-  const Features small = of("conv2d_channels", "N=1,Cin=40,h=8,w=8,Cout=32,kh=3,kw=3,pad_y=1,pad_x=1");
+  const Features small = of("conv2d_channels", "N=1,Cin=40,h=4,w=4,Cout=32,kh=3,kw=3,pad_y=1,pad_x=1");
   EXPECT_EQ(small.pieces, 1);
   EXPECT_EQ(small.phases, 2);
-  EXPECT_EQ(of("conv2d_channels", "N=1,Cin=40,h=40,w=17,Cout=32,kh=3,kw=3,pad_y=1,pad_x=1").pieces, 4);
+  EXPECT_EQ(of("conv2d_channels", "N=1,Cin=4,h=40,w=17,Cout=32,kh=3,kw=3,pad_y=1,pad_x=1").pieces, 4);
+  EXPECT_EQ(of("conv2d_channels", "N=1,Cin=40,h=40,w=17,Cout=32,kh=3,kw=3,pad_y=1,pad_x=1").pieces, 16);
   // A range that is given needs no phase that finds it.
   EXPECT_EQ(of("pixel_entropy", "h=64,w=64,W=5,range=auto").phases, 2);
   const Features given = of("pixel_entropy", "h=64,w=64,W=5,range=fixed");

@@ -65,14 +65,24 @@ struct ConvLayout {
 
 /// Phase 0 has a piece a channel of an image (its padded copy), phase 1 a block of positions of an image against a
 /// block of output channels, channels fastest.
-inline constexpr std::int64_t kConvPositions = 192;
 inline constexpr std::int64_t kConvChannels = 64;
 
 constexpr std::int64_t conv_channel_blocks(const ConvSizes& s) {
   return (s.out + kConvChannels - 1) / kConvChannels;
 }
+/// Positions of a block: 192, or 96 or 48 where an image has few blocks and each is much work.
+inline std::int64_t conv_block_positions(const ConvSizes& s) {
+  constexpr std::int64_t kEnough = 32, kLeastFmas = 1 << 17;  // the latter take a core some microseconds
+  const std::int64_t all = ConvLayout(s).positions(s), channels = std::min(s.out, kConvChannels);
+  std::int64_t positions = 192;
+  while (positions > 48 && (all + positions - 1) / positions * conv_channel_blocks(s) < kEnough &&
+         std::min(positions, all) * channels * s.depth() >= 2 * kLeastFmas)
+    positions /= 2;
+  return positions;
+}
 inline std::int64_t conv_position_blocks(const ConvSizes& s) {
-  return (ConvLayout(s).positions(s) + kConvPositions - 1) / kConvPositions;
+  const std::int64_t positions = conv_block_positions(s);
+  return (ConvLayout(s).positions(s) + positions - 1) / positions;
 }
 
 }  // namespace fulcrum::ops

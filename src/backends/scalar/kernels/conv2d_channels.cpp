@@ -40,11 +40,12 @@ void partial(const fulcrum_args* a, std::int32_t phase, std::int64_t begin, std:
   const ops::ConvSizes s(*a);
   const ops::ConvLayout layout(s);
   const std::int64_t channel_blocks = ops::conv_channel_blocks(s), blocks = ops::conv_position_blocks(s);
+  const std::int64_t positions = ops::conv_block_positions(s);
   for (std::int64_t piece = begin; piece < end; ++piece) {
     const std::int64_t image = piece / channel_blocks / blocks;
-    const std::int64_t position = piece / channel_blocks % blocks * ops::kConvPositions;
+    const std::int64_t position = piece / channel_blocks % blocks * positions;
     const std::int64_t channel = piece % channel_blocks * ops::kConvChannels;
-    const std::int64_t last = std::min(position + ops::kConvPositions, layout.positions(s));
+    const std::int64_t last = std::min(position + positions, layout.positions(s));
     for (std::int64_t o = channel; o < std::min(channel + ops::kConvChannels, s.out); ++o) {
       float* y = a->out<float>(kY) + (image * s.out + o) * s.y_h * s.y_w;
       for (std::int64_t at = position; at < last; ++at) {

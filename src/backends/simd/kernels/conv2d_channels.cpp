@@ -23,7 +23,7 @@
 #include "backends/plan_threads.h"
 #include "backends/simd/isa.h"
 #include "backends/simd/plan_memory.h"
-#include "backends/simd/vectors-inl.h"
+#include "backends/simd/transpose-inl.h"
 #include "backends/simd/workspace.h"
 #include "backends/table.h"
 
@@ -69,8 +69,8 @@ struct ChannelTiles {
 /// Where the lanes of one vector of positions go in a channel of y.
 struct Target {
   std::size_t at;     // of the first lane that is an output
-  std::size_t whole;  // 1: all lanes are outputs, side by side
-  bool is_output[kLanes];
+  std::size_t count;  // lanes that are; they go side by side
+  HWY_ALIGN std::int32_t lane[kLanes];
 };
 
 struct Tile {
@@ -82,12 +82,6 @@ struct Tile {
   std::size_t channel_floats;
   const Target* targets;
 };
-
-HWY_NOINLINE void store_some(const float* lanes, const Target& target, float* y) {
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    if (target.is_output[lane]) *y++ = lanes[lane];
-  }
-}
 
 template <std::size_t kRows, std::size_t kVectors>
 HWY_NOINLINE void multiply(const Tile& tile) {
@@ -117,12 +111,10 @@ HWY_NOINLINE void multiply(const Tile& tile) {
     float* y = tile.y + target.at;
     HWY_UNROLL(8)
     for (std::size_t i = 0; i < kRows; ++i, y += tile.channel_floats) {
-      if (target.whole) {
+      if (target.count == kLanes) {
         hn::StoreU(sum[i][v], d, y);
-      } else {
-        HWY_ALIGN float lanes[kLanes];
-        hn::Store(sum[i][v], d, lanes);
-        store_some(lanes, target, y);
+      } else if (target.count > 0) {
+        store_first(hn::TableLookupLanes(sum[i][v], hn::SetTableIndices(d, target.lane)), y, target.count);
       }
     }
   }
@@ -137,10 +129,9 @@ constexpr std::array<Multiply, sizeof...(kIndex)> tiles(std::index_sequence<kInd
 constexpr auto kTiles = tiles(std::make_index_sequence<kTileRows * kTileVectors>());
 
 Target target_of(std::size_t position, std::size_t last, std::size_t width, std::size_t y_w) {
-  Target target{.at = position / width * y_w + std::min(position % width, y_w), .whole = 1};
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    target.is_output[lane] = position + lane < last && (position + lane) % width < y_w;
-    target.whole &= static_cast<std::size_t>(target.is_output[lane]);
+  Target target{.at = position / width * y_w + std::min(position % width, y_w), .count = 0, .lane = {}};
+  for (std::size_t lane = 0; lane < kLanes && position + lane < last; ++lane) {
+    if ((position + lane) % width < y_w) target.lane[target.count++] = static_cast<std::int32_t>(lane);
   }
   return target;
 }
@@ -173,13 +164,14 @@ void run_pieces(const fulcrum_args& a, const ConvPlan& plan, std::int64_t begin,
   const ops::ConvSizes s(a);
   const ops::ConvLayout layout(s);
   const std::int64_t channel_blocks = ops::conv_channel_blocks(s), blocks = ops::conv_position_blocks(s);
+  const std::int64_t positions = ops::conv_block_positions(s);
   for (std::int64_t piece = begin; piece < end; ++piece) {
     const std::int64_t image = piece / channel_blocks / blocks;
-    const std::int64_t position = piece / channel_blocks % blocks * ops::kConvPositions;
+    const std::int64_t position = piece / channel_blocks % blocks * positions;
     const std::int64_t channel = piece % channel_blocks * ops::kConvChannels;
     run_block(s, plan, images + image * layout.image, a.out<float>(2) + image * s.out * s.y_h * s.y_w,
               static_cast<std::size_t>(position),
-              static_cast<std::size_t>(std::min(position + ops::kConvPositions, layout.positions(s))),
+              static_cast<std::size_t>(std::min(position + positions, layout.positions(s))),
               static_cast<std::size_t>(channel),
               static_cast<std::size_t>(std::min(channel + ops::kConvChannels, s.out)));
   }
@@ -199,10 +191,8 @@ void pack_channels(void* context, std::int64_t first, std::int64_t last) {
     const std::int64_t end = std::min(channel + ops::kConvChannels, s.out);
     for (ChannelTiles rows(static_cast<std::size_t>(channel), static_cast<std::size_t>(end)); rows.next() > 0;
          rows.advance()) {
-      float* to = plan.weights.get() + rows.row * depth;
-      for (std::size_t k = 0; k < depth; ++k) {
-        for (std::size_t i = 0; i < rows.next(); ++i) *to++ = a.in<float>(1)[(rows.row + i) * depth + k];
-      }
+      transpose(a.in<float>(1) + rows.row * depth, depth, rows.next(), depth,
+                plan.weights.get() + rows.row * depth, rows.next());
     }
   }
 }
@@ -238,6 +228,7 @@ fulcrum_status make_plan(const fulcrum_kernel*, const fulcrum_args* a, void** ma
   const ops::ConvSizes s(*a);
   const ops::ConvLayout layout(s);
   auto plan = std::make_unique<ConvPlan>();
+  plan->offsets.reserve(static_cast<std::size_t>(s.depth()));
   for (std::int64_t c = 0; c < s.in; ++c) {
     for (std::int64_t r = 0; r < s.kh; ++r) {
       for (std::int64_t t = 0; t < s.kw; ++t) {
