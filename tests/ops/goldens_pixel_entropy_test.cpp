@@ -35,6 +35,20 @@ TEST(GoldensPixelEntropy, AConstantImageHasNone) {
   }
 }
 
+TEST(GoldensPixelEntropy, AConstantWindowOfTheLargestSizeStaysWithinTheTable) {
+  // A column enters before another leaves: the table says something about so many pixels, too.
+  for (std::int64_t c = ops::kEntropyLargestCount; c < ops::kEntropyLargestCount + ops::kEntropyLargestWindow;
+       ++c)
+    EXPECT_EQ(ops::entropy_steps()[c], 0);
+  auto problem = ops::Problem::make(op_of(kEntropy), shape_of("h=255,w=258,W=255,range=fixed"));
+  const auto kernel = backends::kernel(kEntropy, "simd", "default");
+  ASSERT_TRUE(problem.ok() && kernel.ok());
+  set(*problem, 0, std::vector<float>(255 * 258, 0.5F));
+  problem->adopt_inputs();
+  ASSERT_TRUE(run(*kernel, *problem));
+  for (const float bits : values(*problem, 1)) ASSERT_EQ(bits, 0);
+}
+
 TEST(GoldensPixelEntropy, AllLevelsOnceAreEightBits) {
   std::vector<float> image(256);
   for (std::size_t i = 0; i < image.size(); ++i) image[i] = static_cast<float>(i) / 255;

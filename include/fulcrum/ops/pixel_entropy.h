@@ -20,7 +20,8 @@ inline constexpr std::int64_t kEntropyPieceRows = 8;
 
 /// T[c] = round(c * log2(c) * 2^32) for c in [0, kEntropyLargestCount]; built on first use, exact.
 const std::int64_t* entropy_table();
-/// D[c] = T[c + 1] - T[c], of kEntropyLargestCount entries: what one more pixel in a bin of c adds to the sum of T.
+/// D[c] = T[c + 1] - T[c]: what one more pixel in a bin of c adds to the sum of T. Of kEntropyLargestCount entries, and as
+/// many more zeros as a window is high: where a column enters before another leaves, a bin holds both for a while.
 const std::int64_t* entropy_steps();
 
 /// Entropy in bits of a window of `pixels` with the sum of T over its bins.

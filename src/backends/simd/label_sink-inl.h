@@ -195,7 +195,7 @@ class LabelSink {
   static constexpr std::int64_t kWindowsPerSettled = 64;
 
   static std::int64_t step_entries(std::int64_t window) {
-    return std::max(CoarseTable::largest_count(window), Histogram::kStepEntries);
+    return std::max(CoarseTable::largest_count(window) + window, Histogram::kStepEntries);
   }
 
   /// The rows in `open` at column x by their exact sums.

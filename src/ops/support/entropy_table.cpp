@@ -39,7 +39,7 @@ Wide log2_of(std::uint64_t c) {
 struct Tables {
   std::vector<std::int64_t> sums, steps;
 
-  Tables() : sums(kEntropyLargestCount + 1), steps(kEntropyLargestCount) {
+  Tables() : sums(kEntropyLargestCount + 1), steps(kEntropyLargestCount + kEntropyLargestWindow) {
     std::vector<Wide> logs(sums.size(), 0);
     for (std::size_t c = 2; c < sums.size(); ++c) {
       if (logs[c] == 0) logs[c] = log2_of(c);  // not a product of smaller ones: a prime
@@ -48,7 +48,7 @@ struct Tables {
       const Wide exact = static_cast<Wide>(c) * logs[c];
       sums[c] = static_cast<std::int64_t>((exact + (static_cast<Wide>(1) << (kShift - 1))) >> kShift);
     }
-    for (std::size_t c = 0; c < steps.size(); ++c) steps[c] = sums[c + 1] - sums[c];
+    for (std::size_t c = 0; c + 1 < sums.size(); ++c) steps[c] = sums[c + 1] - sums[c];
   }
 };
 
