@@ -9,8 +9,8 @@
 namespace fulcrum::ops {
 
 /// Piece i is series ar_series * i .. : 64 fill the vectors that hide the latency of a chain of fmas. Chains that are long
-/// enough to go to another thread go there with those of one vector, and the longer the order, the fewer series are
-/// as fast one by one. (Dims are S, H, p, T.)
+/// enough to go to another thread go there with those of one vector; the longer the order, the more series are faster one
+/// by one, so that a piece needs fewer. (Dims are S, H, p, T.)
 constexpr std::int64_t ar_series(const Args& args) {
   constexpr std::int64_t kLongChain = 4096;  // fmas: a few microseconds
   const std::int64_t order = args.dim[2];

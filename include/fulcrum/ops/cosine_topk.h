@@ -109,7 +109,7 @@ class TopkList {
   TopkKey k_;
 };
 
-/// Phase 1 for queries [begin, end).
+/// Phase 1 for queries [begin, end). (Dims are Q, N, D, k; pointers 3 and 4 are ids and scores.)
 inline void topk_merge(const Args& args, std::int64_t begin, std::int64_t end, void* scratch) {
   const std::int64_t chunks = topk_split(args.dim[0], args.dim[1]).row_chunks, k = args.dim[3];
   for (std::int64_t query = begin; query < end; ++query) {
