@@ -9,13 +9,16 @@
 // as any other. So a series that has become small goes on in units of 2^-149, of which all floats are whole multiples:
 // an fma there, rounded to a whole number, has the bits of the fma on the small numbers, zeros with their signs, because
 // a float that is not just between two whole numbers lies on the same side as the sum it was rounded from; those just
-// between are looked at again. Included once per instruction set.
+// between are looked at again. Once all its values are below 2^21 of these units, sums begin at 1.5 * 2^23 instead of 0:
+// floats there are the whole numbers, so that a plain fma rounds as the small one does. When all lags are zero the rest
+// of a forecast is. Included once per instruction set.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 
 #include "backends/simd/fused-inl.h"
+#include "backends/simd/subnormals.h"
 
 #if defined(FULCRUM_BACKENDS_SIMD_FORECAST_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FULCRUM_BACKENDS_SIMD_FORECAST_INL_H_
@@ -35,7 +38,12 @@ inline constexpr std::size_t kLongOrder = std::max<std::size_t>(24, kLanes);
 inline constexpr std::size_t kVeryLongOrder = std::max<std::size_t>(64, kOpenVectors* kLanes);
 
 // Subnormal numbers take NEON no longer than others, and a CPU without fma instructions forms them in fp64 anyhow.
-inline constexpr bool kSubnormalsAreSlow = HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2;
+inline constexpr bool kMayScale = HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2;
+
+/// What the sums of a series of very small values begin at, and how small those are, in units of 2^-149.
+inline constexpr float kTinyOrigin = 0x1.8p23F, kTiny = 0x1p21F;
+/// From here on a float is a whole number.
+inline constexpr float kWhole = 0x1p23F;
 
 /// Grows with the size of a value, without a look at it as a number. Below 2^24 it is that size in units of 2^-149.
 HWY_INLINE std::uint32_t float_size(float value) { return std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFFU; }
@@ -63,34 +71,47 @@ inline HWY_NOINLINE float settle_tie(float c, float value, float sum, float near
 
 /// sum + c * value of small series, in units of 2^-149.
 HWY_INLINE float add_scaled(float c, float value, float sum) {
-  const float near = std::fma(c, value, sum), whole = std::rint(near);
+  const float near = std::fma(c, value, sum);
+  if (std::abs(near) >= kWhole) return near;
+  const float whole = std::rint(near);
   return std::abs(near - whole) == 0.5F ? settle_tie(c, value, sum, near) : whole;
 }
 
-/// The same for all lanes: whole numbers next to c * value + sum, where the float `near` is between two of them.
-HWY_INLINE Floats settle_ties(Floats c, Floats value, Floats sum, Floats near) {
+/// The same for all lanes: whole numbers next to c * value + sum, of which `near` is the float. Far from zero a float is a
+/// whole number, so the sum goes there, by what leaves it exact: away from its sign, and to where the result lies between
+/// 2^23 and 2^24. Of a larger sum of which so little is left the product's last bits are exact in `near`.
+HWY_INLINE Floats rounded(Floats c, Floats value, Floats sum, Floats near) {
   const Float d;
-  // The sum is high + low + rest exactly: the parts of the product, then of its lower part and the old sum.
-  const auto product = hn::Mul(c, value), product_rest = hn::MulSub(c, value, product);
-  const auto inner = hn::Add(sum, product_rest), inner_back = hn::Sub(inner, sum);
-  const auto rest = hn::Add(hn::Sub(sum, hn::Sub(inner, inner_back)), hn::Sub(product_rest, inner_back));
-  const auto high = hn::Add(product, inner), high_back = hn::Sub(high, product);
-  const auto low = hn::Add(hn::Sub(product, hn::Sub(high, high_back)), hn::Sub(inner, high_back));
-  const auto beyond = hn::Add(hn::Add(hn::Sub(high, near), low), rest);
-  const auto next = hn::Add(near, hn::CopySign(hn::Set(d, 0.5F), beyond));
-  return hn::CopySign(hn::IfThenElse(hn::Eq(beyond, hn::Zero(d)), hn::Round(near), next), near);
+  const auto distance = hn::IfNegativeThenElse(hn::Xor(sum, near), hn::Set(d, 0x1p23F), hn::Set(d, 0x1p24F));
+  const auto origin = hn::CopySign(distance, hn::Neg(sum));
+  const auto whole = hn::Sub(fused(c, value, hn::Add(sum, origin)), origin);
+  const auto moves = hn::Lt(hn::Abs(sum), hn::Set(d, 0x1p47F));
+  return hn::CopySign(hn::IfThenElse(moves, whole, hn::Round(near)), near);
 }
 
-/// The same in the lanes of `small`, and the plain fma in the others.
+/// The same in the lanes of `small`, and the plain fma in the others. Sums that are large anyhow do not wait for a look at
+/// them.
 HWY_INLINE Floats add_scaled(Floats c, Floats value, Floats sum, hn::Mask<Float> small) {
   const Float d;
   const auto near = fused(c, value, sum);
-  auto whole = hn::Round(near);
-  const auto tie = hn::And(small, hn::Eq(hn::Abs(hn::Sub(near, whole)), hn::Set(d, 0.5F)));
-  if (HWY_UNLIKELY(!hn::AllFalse(d, tie))) {
-    whole = hn::IfThenElse(tie, settle_ties(c, value, sum, near), whole);
+  const auto broken = hn::And(small, hn::Lt(hn::Abs(near), hn::Set(d, kWhole)));
+  if (hn::AllFalse(d, broken)) return near;
+  return hn::IfThenElse(broken, rounded(c, value, sum, near), near);
+}
+
+/// A row of scaled values as they are.
+HWY_INLINE void unscale(float* values, std::size_t count) {
+  const Float d;
+  const hn::RebindToSigned<Float> di;
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const auto value = hn::LoadU(d, values + i), size = hn::Abs(value);
+    const auto units = hn::BitCast(d, hn::ConvertTo(di, hn::Min(size, hn::Set(d, 0x1p24F))));
+    const auto other = hn::BitCast(d, hn::Sub(hn::BitCast(di, size), hn::Set(di, 149 << 23)));
+    const auto bare = hn::IfThenElse(hn::Lt(size, hn::Set(d, 0x1p24F)), units, other);
+    hn::StoreU(hn::CopySignToAbs(bare, value), d, values + i);
   }
-  return hn::IfThenElse(small, whole, near);
+  std::transform(values + i, values + count, values + i, unscaled);
 }
 
 /// The chain of a step, and that of a small series.
@@ -103,31 +124,48 @@ struct ScaledChain {
   }
 };
 
-/// When a series of small values is scaled, and for how long.
+/// When a series of small values is scaled, and for how long. `last(l)` is its value of lag l + 1.
 struct Small {
   /// Steps between two looks at scaled values, which grow 16-fold a step at most and must stay finite.
   static constexpr std::size_t kLook = 16;
   static constexpr double kLargestSum = 16;
 
+  static bool may_begin() { return kMayScale && subnormals_are_slow(); }
+
   /// Steps after which one looks at values that are not scaled.
   static std::size_t look(float last) {
-    if (!kSubnormalsAreSlow) return std::numeric_limits<std::size_t>::max() / 2;
-    return float_size(last) < float_size(0x1p-80F) ? kLook : 64;
+    return may_begin() && float_size(last) < float_size(0x1p-80F) ? kLook : 64;
   }
   static bool far(float last) { return float_size(last) >= float_size(0x1p-108F); }
 
-  /// Whether to scale a series; `last(l)` is its value of lag l + 1. Zeros need no scaling: they stay zeros.
+  static double sum_of(const float* c, std::size_t order) {
+    double sum = 0;
+    for (std::size_t lag = 0; lag < order; ++lag) sum += std::abs(static_cast<double>(c[lag]));
+    return sum;
+  }
+
+  template <class Last>
+  static bool are_zeros(std::size_t order, Last last) {
+    for (std::size_t lag = 0; lag < order; ++lag) {
+      if (float_size(last(lag)) != 0) return false;
+    }
+    return true;
+  }
+
+  /// Whether all that is to come is zero, without a sign.
+  template <class Last>
+  static bool is_over(const float* c, std::size_t order, Last last) {
+    return are_zeros(order, last) && std::isfinite(sum_of(c, order));
+  }
+
+  /// Whether to scale a series. Zeros need no scaling: they stay zeros.
   template <class Last>
   static bool begins(const float* c, std::size_t order, Last last) {
-    if (!kSubnormalsAreSlow || far(last(0))) return false;  // as good as always
-    bool zeros = true;
-    double sum = 0;
+    if (!may_begin() || far(last(0))) return false;  // as good as always
     for (std::size_t lag = 0; lag < order; ++lag) {
       if (far(last(lag))) return false;
-      zeros = zeros && float_size(last(lag)) == 0;
-      sum += std::abs(static_cast<double>(c[lag]));
     }
-    return !zeros && sum <= kLargestSum;
+    return !are_zeros(order, last) && sum_of(c, order) <= kLargestSum;
   }
 
   /// Whether a scaled series has grown, or is no more than zeros.
@@ -136,10 +174,18 @@ struct Small {
     for (std::size_t lag = 0; lag < std::min(order, kLook); ++lag) {
       if (float_size(last(lag)) >= float_size(0x1p60F)) return true;
     }
-    for (std::size_t lag = 0; lag < order; ++lag) {
-      if (float_size(last(lag)) != 0) return false;
+    return are_zeros(order, last);
+  }
+
+  /// Whether all sums of a scaled series are less than 2^22 until the next look, by when rounding adds half a unit a lag
+  /// and step. Of one that `was` so only what is new has to be looked at.
+  template <class Last>
+  static bool is_tiny(const float* c, std::size_t order, Last last, bool was) {
+    const std::size_t looked_at = was ? std::min(order, kLook) : order;
+    for (std::size_t lag = looked_at; lag-- > 0;) {  // the oldest is the largest, mostly
+      if (float_size(last(lag)) >= float_size(kTiny)) return false;
     }
-    return true;
+    return was || sum_of(c, order) <= 1;
   }
 };
 

@@ -42,30 +42,83 @@ struct Own {
   }
 };
 
-/// y[order + t, lane] from the rows above, kVectors vectors wide; lanes whose bit of `small` is set are scaled.
-template <std::size_t kVectors, bool kAnySmall, class Coefficient>
-HWY_NOINLINE void forecast_lanes(Coefficient coefficient, std::size_t order, std::size_t steps,
-                                 std::uint64_t small, float* y) {
-  const Float d;
-  hn::Mask<Float> scaled[kVectors];
-  if constexpr (kAnySmall) {
-    HWY_ALIGN float lanes[kLanes];
-    for (auto& mask : scaled) {
-      for (float& lane : lanes) lane = static_cast<float>(small & 1), small >>= 1;
-      mask = hn::Gt(hn::Load(d, lanes), hn::Zero(d));
+/// Lanes of a group whose values are scaled, and those of them that are so small that plain fmas do.
+struct Scales {
+  std::uint64_t small = 0, tiny = 0;
+};
+
+/// The lanes of one vector: those whose sums have to be rounded, and what the sums of the tiny ones begin at.
+struct ScaledLanes {
+  hn::Mask<Float> rounded, tiny;
+  Floats origin;
+
+  void set(Scales scales, std::size_t vector) {
+    const Float d;
+    HWY_ALIGN float rounds[kLanes], begins[kLanes];
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      const std::size_t lane = vector * kLanes + i;
+      const bool is_tiny = scales.tiny >> lane & 1;
+      rounds[i] = (scales.small >> lane & 1) && !is_tiny ? 1.0F : 0.0F;
+      begins[i] = is_tiny ? kTinyOrigin : 0.0F;
     }
+    rounded = hn::Gt(hn::Load(d, rounds), hn::Zero(d));
+    origin = hn::Load(d, begins);
+    tiny = hn::Gt(origin, hn::Zero(d));
+  }
+};
+
+/// The tiny lanes of one vector of the step whose lags begin at `row`, with the sign that every zero on the way has.
+template <class Coefficient>
+HWY_NOINLINE Floats step_signed(Coefficient coefficient, std::size_t order, std::size_t vector,
+                                const float* row, Floats origin) {
+  const Float d;
+  Floats sum = origin, value = hn::Zero(d);
+  for (std::size_t lag = order; lag-- > 0; row += kGroup) {
+    const auto c = coefficient(lag, vector), y = hn::LoadU(d, row + vector * kLanes);
+    sum = fused(c, y, sum);
+    value = hn::CopySign(hn::Sub(sum, origin), fused(c, y, value));
+  }
+  return value;
+}
+
+/// A vector of sums less their origin. A zero has the sign of what was rounded to it: that of the last fma, or if that
+/// gave nothing of those before.
+template <class Coefficient>
+HWY_INLINE Floats less_origin(Coefficient coefficient, std::size_t order, std::size_t vector,
+                              const float* row, Floats before_last, Floats sum, const ScaledLanes& lanes) {
+  const Float d;
+  const auto value = hn::Sub(sum, lanes.origin);
+  const auto zero = hn::And(lanes.tiny, hn::Eq(value, hn::Zero(d)));
+  if (HWY_LIKELY(hn::AllFalse(d, zero))) return value;
+  const float* newest = row + (order - 1) * kGroup + vector * kLanes;
+  const auto near = fused(coefficient(0, vector), hn::LoadU(d, newest), hn::Sub(before_last, lanes.origin));
+  if (hn::AllFalse(d, hn::And(zero, hn::Eq(near, hn::Zero(d)))))
+    return hn::IfThenElse(zero, hn::CopySign(value, near), value);
+  return hn::IfThenElse(zero, step_signed(coefficient, order, vector, row, lanes.origin), value);
+}
+
+/// y[order + t, lane] from the rows above, kVectors vectors wide.
+template <std::size_t kVectors, bool kAnyScaled, class Coefficient>
+HWY_NOINLINE void forecast_lanes(Coefficient coefficient, std::size_t order, std::size_t steps, Scales scales,
+                                 float* y) {
+  const Float d;
+  ScaledLanes lanes[kVectors];
+  if constexpr (kAnyScaled) {
+    for (std::size_t v = 0; v < kVectors; ++v) lanes[v].set(scales, v);
   }
   for (std::size_t t = 0; t < steps; ++t) {
-    Floats sum[kVectors];
+    Floats sum[kVectors], before[kVectors];
     HWY_UNROLL(4)
-    for (auto& vector : sum) vector = hn::Zero(d);
-    const float* row = y + t * kGroup;
+    for (std::size_t v = 0; v < kVectors; ++v) sum[v] = kAnyScaled ? lanes[v].origin : hn::Zero(d);
+    const float* const oldest = y + t * kGroup;
+    const float* row = oldest;
     for (std::size_t lag = order; lag-- > 0; row += kGroup) {
       HWY_UNROLL(4)
       for (std::size_t v = 0; v < kVectors; ++v) {
         const auto c = coefficient(lag, v), value = hn::LoadU(d, row + v * kLanes);
-        if constexpr (kAnySmall) {
-          sum[v] = add_scaled(c, value, sum[v], scaled[v]);
+        if constexpr (kAnyScaled) {
+          before[v] = sum[v];
+          sum[v] = add_scaled(c, value, sum[v], lanes[v].rounded);
         } else {
           sum[v] = fused(c, value, sum[v]);
         }
@@ -73,23 +126,25 @@ HWY_NOINLINE void forecast_lanes(Coefficient coefficient, std::size_t order, std
     }
     HWY_UNROLL(4)
     for (std::size_t v = 0; v < kVectors; ++v) {
+      if constexpr (kAnyScaled)
+        sum[v] = less_origin(coefficient, order, v, oldest, before[v], sum[v], lanes[v]);
       hn::StoreU(sum[v], d, y + (order + t) * kGroup + v * kLanes);
     }
   }
 }
 
-template <bool kAnySmall, class Coefficient>
+template <bool kAnyScaled, class Coefficient>
 void forecast_vectors(std::size_t vectors, Coefficient coefficient, std::size_t order, std::size_t steps,
-                      std::uint64_t small, float* y) {
+                      Scales scales, float* y) {
   switch (vectors) {
     case 1:
-      return forecast_lanes<1, kAnySmall>(coefficient, order, steps, small, y);
+      return forecast_lanes<1, kAnyScaled>(coefficient, order, steps, scales, y);
     case 2:
-      return forecast_lanes<2, kAnySmall>(coefficient, order, steps, small, y);
+      return forecast_lanes<2, kAnyScaled>(coefficient, order, steps, scales, y);
     case 3:
-      return forecast_lanes<3, kAnySmall>(coefficient, order, steps, small, y);
+      return forecast_lanes<3, kAnyScaled>(coefficient, order, steps, scales, y);
     default:
-      return forecast_lanes<4, kAnySmall>(coefficient, order, steps, small, y);
+      return forecast_lanes<4, kAnyScaled>(coefficient, order, steps, scales, y);
   }
 }
 
@@ -114,25 +169,40 @@ struct Problem {
   float last(std::size_t series, std::size_t t, std::size_t lag) const {
     return lag < t ? out[series * steps + t - 1 - lag] : recent(series)[order + t - 1 - lag];
   }
+  void rest_is_zero(std::size_t series, std::size_t t) const {
+    std::fill(out + series * steps + t, out + (series + 1) * steps, 0.0F);
+  }
 };
 
-/// Looks at the lanes of series from `first` on, whose rows end at `end`: `small` becomes those that are scaled. When
-/// to look again.
-std::size_t look_at_lanes(const Problem& p, std::size_t first, std::size_t count, float* end,
-                          std::uint64_t& small) {
-  std::size_t again = Small::look(1);
+/// What to do with the steps that follow: when to look again; 0: all of them are zero.
+struct Outlook {
+  std::size_t look;
+  Scales scales;
+};
+
+/// Looks at the lanes of series from `first` on, whose rows end at `end`, and scales them as it finds them.
+Outlook look_at_lanes(const Problem& p, std::size_t first, std::size_t count, float* end, Scales were) {
+  Outlook next{.look = 64, .scales = were};
+  bool all_over = true;
   for (std::size_t lane = 0; lane < count; ++lane) {
     const auto last = [&](std::size_t lag) -> float& { return *(end + lane - (lag + 1) * kGroup); };
-    const bool was = small >> lane & 1;
-    const bool turns = was ? Small::ends(p.order, last) : Small::begins(p.model(first + lane), p.order, last);
+    const float* c = p.model(first + lane);
+    const std::uint64_t bit = std::uint64_t{1} << lane;
+    const bool was = were.small & bit;
+    const bool turns = was ? Small::ends(p.order, last) : Small::begins(c, p.order, last);
     if (turns) {
       for (std::size_t lag = 0; lag < p.order; ++lag)
         last(lag) = was ? unscaled(last(lag)) : scaled(last(lag));
-      small ^= std::uint64_t{1} << lane;
+      next.scales.small ^= bit;
     }
-    again = std::min(again, was != turns ? Small::kLook : Small::look(last(0)));
+    const bool is_small = was != turns;
+    const bool is_tiny = is_small && Small::is_tiny(c, p.order, last, were.tiny & bit);
+    next.scales.tiny = is_tiny ? next.scales.tiny | bit : next.scales.tiny & ~bit;
+    next.look = std::min(next.look, is_small ? Small::kLook : Small::look(last(0)));
+    all_over = all_over && !is_small && Small::is_over(c, p.order, last);
   }
-  return again;
+  if (all_over) next.look = 0;
+  return next;
 }
 
 /// Up to kGroup series from `first` on. `memory` holds order + steps rows, and as many for coefficients as there are
@@ -147,28 +217,30 @@ void forecast_group(const Problem& p, std::size_t first, std::size_t count, floa
   }
   transpose(p.recent(first), p.length, count, p.order, y, kGroup);
   if (!p.shared) transpose(p.model(first), p.order, count, p.order, c, kGroup);
-  const auto go_on = [&](auto any_small, std::size_t steps, std::uint64_t small, float* rows) {
+  const auto go_on = [&](auto any_scaled, std::size_t steps, Scales scales, float* rows) {
     if (p.shared)
-      return forecast_vectors<any_small>(vectors, Shared{p.coefficients}, p.order, steps, small, rows);
-    forecast_vectors<any_small>(vectors, Own{c}, p.order, steps, small, rows);
+      return forecast_vectors<any_scaled>(vectors, Shared{p.coefficients}, p.order, steps, scales, rows);
+    forecast_vectors<any_scaled>(vectors, Own{c}, p.order, steps, scales, rows);
   };
-  std::uint64_t small = 0;  // the lanes that are scaled
-  std::size_t look = Small::look(1);
+  Outlook now{.look = Small::look(1), .scales = {}};
   for (std::size_t t = 0; t < p.steps;) {
-    const std::size_t steps = std::min(look, p.steps - t);
+    const std::size_t steps = std::min(now.look, p.steps - t);
     float *rows = y + t * kGroup, *out = p.out + first * p.steps + t;
-    if (kSubnormalsAreSlow && small != 0) {
-      go_on(std::true_type(), steps, small, rows);
+    if (kMayScale && now.scales.small != 0) {
+      go_on(std::true_type(), steps, now.scales, rows);
     } else {
-      go_on(std::false_type(), steps, small, rows);
+      go_on(std::false_type(), steps, now.scales, rows);
     }
     transpose(rows + p.order * kGroup, kGroup, steps, count, out, p.steps);
-    for (std::uint64_t left = small; left != 0; left &= left - 1) {
-      float* line = out + static_cast<std::size_t>(std::countr_zero(left)) * p.steps;
-      std::transform(line, line + steps, line, unscaled);
+    for (std::uint64_t left = now.scales.small; left != 0; left &= left - 1) {
+      unscale(out + static_cast<std::size_t>(std::countr_zero(left)) * p.steps, steps);
     }
     t += steps;
-    if (t < p.steps) look = look_at_lanes(p, first, count, y + (p.order + t) * kGroup, small);
+    if (t == p.steps) return;
+    now = look_at_lanes(p, first, count, y + (p.order + t) * kGroup, now.scales);
+    if (now.look > 0) continue;
+    for (std::size_t lane = 0; lane < count; ++lane) p.rest_is_zero(first + lane, t);
+    return;
   }
 }
 
@@ -219,6 +291,7 @@ HWY_NOINLINE void forecast_short(const Problem& p, std::size_t series) {
     if (t == p.steps) return;
     const auto last = [&](std::size_t lag) { return p.last(series, t, lag); };
     if (Small::begins(p.model(series), p.order, last)) t = forecast_small(p, series, t);
+    if (t < p.steps && Small::is_over(p.model(series), p.order, last)) return p.rest_is_zero(series, t);
   }
 }
 
@@ -236,7 +309,7 @@ void forecast_long(const Problem& p, std::size_t series, float* memory) {
   std::size_t t = 0, written = 0, look = Small::look(1);
   const auto last = [&](std::size_t lag) -> float& { return *(y + t - 1 - lag); };
   while (t < p.steps) {
-    if (kSubnormalsAreSlow && small) {
+    if (kMayScale && small) {
       static_assert(kLanes <= Small::kLook);
       forecast_block<ScaledChain, 1>(c, p.order, y + t);
       t += kLanes;
@@ -250,17 +323,15 @@ void forecast_long(const Problem& p, std::size_t series, float* memory) {
     if (t < look && t < p.steps) continue;
     float* out = p.out + series * p.steps;
     const std::size_t end = std::min(t, p.steps);
-    if (small) {
-      std::transform(y + written, y + end, out + written, unscaled);
-    } else {
-      std::copy(y + written, y + end, out + written);
-    }
+    std::copy(y + written, y + end, out + written);
+    if (small) unscale(out + written, end - written);
     written = end;
     if (small ? Small::ends(p.order, last) : Small::begins(c, p.order, last)) {
       for (std::size_t lag = 0; lag < p.order; ++lag)
         last(lag) = small ? unscaled(last(lag)) : scaled(last(lag));
       small = !small;
     }
+    if (t < p.steps && !small && Small::is_over(c, p.order, last)) return p.rest_is_zero(series, t);
     look = t + (small ? kLanes : Small::look(last(0)));
   }
 }
