@@ -32,6 +32,9 @@ constexpr double kLongAlone = 100e-6, kMostOfAlone = 0.85;
 // Added to ln(seconds) of a surface that is in doubt, times its variance: the mean of a log-normal time. A way that may
 // take ten times as long as predicted is no bargain.
 constexpr float kRisk = 0.5F, kMostRisk = 0.2F;
+// Added to ln(seconds) of ways that write past the caches: they share the memory's writes with whoever else is on the host,
+// and took up to twice what their table said in another minute (a Zen 4), where others took what it said.
+constexpr float kStreamDoubt = 0.1F;
 
 Grade worse(Grade grade) { return grade == Grade::d ? grade : std::max(Grade::c, grade); }
 
@@ -83,7 +86,10 @@ Predictor::Predictor(const FeatureMap& map, std::span<const Candidate> candidate
   fit_siblings(points);
   fit_plans(candidates, points, features);
   price_erratic();
-  for (std::size_t c = 0; c < fits_.size(); ++c) fits_[c].fear = static_cast<float>(fears[c]);
+  for (std::size_t c = 0; c < fits_.size(); ++c) {
+    const bool streams = !fits_[c].runner.device && candidates[c].kernel.variant() == "stream";
+    fits_[c].fear = static_cast<float>(fears[c]) + (streams ? kStreamDoubt : 0);
+  }
 }
 
 void Predictor::find_narrower(std::span<const Candidate> candidates) {

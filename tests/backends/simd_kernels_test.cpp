@@ -103,12 +103,13 @@ TEST_P(Simd, MatmulHasTheSameBitsInWhateverRangesOfPiecesItIsDone) {
   }
 }
 
-TEST_P(Simd, MatmulGivesFewLastColumnsTheBitsThatARowHasAlone) {
+TEST_P(Simd, MatmulGivesFewLastColumnsTheBitsThatARowHasAmongFew) {
+  constexpr std::int64_t kFew = 8;  // rows: more than a thin product has, less than columns are narrow with
   for (const std::int64_t n : {16, 17, 18, 19, 20, 21, 36, 100}) {
     for (const std::int64_t k : {1, 2, 3, 4, 7, 101}) {
       for (const std::int64_t m : {19, 20, 21, 43}) {
         auto a = drawn(static_cast<std::size_t>(m * k), 1), b = drawn(static_cast<std::size_t>(k * n), 2);
-        std::vector<float> all(static_cast<std::size_t>(m * n)), alone(all.size());
+        std::vector<float> all(static_cast<std::size_t>(m * n)), few(static_cast<std::size_t>(kFew * n));
         Args args{};
         args.ptr[0] = a.data();
         args.ptr[1] = b.data();
@@ -117,13 +118,77 @@ TEST_P(Simd, MatmulGivesFewLastColumnsTheBitsThatARowHasAlone) {
         args.dim[1] = n;
         args.dim[2] = k;
         ASSERT_NO_FATAL_FAILURE(run("matmul", args));
-        args.dim[0] = 1;
-        for (std::int64_t i = 0; i < m; ++i) {
+        args.dim[0] = kFew;
+        args.ptr[3] = few.data();
+        for (std::int64_t i = 0; i + kFew <= m; ++i) {
           args.ptr[0] = a.data() + i * k;
-          args.ptr[3] = alone.data() + i * n;
+          ASSERT_NO_FATAL_FAILURE(run("matmul", args));
+          ASSERT_TRUE(std::equal(few.begin(), few.end(), all.begin() + i * n))
+              << m << " x " << n << " x " << k << " from row " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Simd, ProductsWithAVectorHaveTheBitsOfEveryRowAlone) {
+  constexpr std::int64_t kRows = 11;
+  for (const std::int64_t k : {1, 7, 8, 15, 16, 17, 31, 32, 33, 47, 48, 49, 100, 185}) {
+    auto a = drawn(static_cast<std::size_t>(kRows * k), 1), b = drawn(static_cast<std::size_t>(k), 2);
+    std::vector<float> all(kRows), alone(kRows);
+    Args args{};
+    args.ptr[0] = a.data();
+    args.ptr[1] = b.data();
+    args.ptr[3] = all.data();
+    args.dim[0] = kRows;
+    args.dim[1] = 1;
+    args.dim[2] = k;
+    ASSERT_NO_FATAL_FAILURE(run("matmul", args));
+    args.dim[0] = 1;
+    for (std::int64_t i = 0; i < kRows; ++i) {
+      args.ptr[0] = a.data() + i * k;
+      args.ptr[3] = alone.data() + i;
+      ASSERT_NO_FATAL_FAILURE(run("matmul", args));
+      double sum = 0;
+      for (std::int64_t j = 0; j < k; ++j)
+        sum += static_cast<double>(a[static_cast<std::size_t>(i * k + j)]) * b[static_cast<std::size_t>(j)];
+      EXPECT_NEAR(alone[static_cast<std::size_t>(i)], sum, 1e-5) << "row " << i << " of depth " << k;
+    }
+    EXPECT_EQ(all, alone) << "depth " << k;
+  }
+}
+
+TEST_P(Simd, ThinProductsOfABatchHaveTheBitsOfMatmulAndOfThreads) {
+  constexpr std::int64_t kBatch = 5;
+  for (const std::int64_t m : {1, 2, 3, 4}) {
+    for (const std::int64_t n : {1, 2, 7, 8, 9, 16, 17, 31, 32, 33}) {
+      for (const std::int64_t k : {15, 16, 17, 18, 19, 90}) {
+        auto a = drawn(static_cast<std::size_t>(kBatch * m * k), 1),
+             b = drawn(static_cast<std::size_t>(kBatch * k * n), 2);
+        std::vector<float> one_by_one(static_cast<std::size_t>(kBatch * m * n)), together(one_by_one.size()),
+            threaded(one_by_one.size());
+        Args args{};
+        args.dim[0] = m, args.dim[1] = n, args.dim[2] = k;
+        for (std::int64_t i = 0; i < kBatch; ++i) {
+          args.ptr[0] = a.data() + i * m * k;
+          args.ptr[1] = b.data() + i * k * n;
+          args.ptr[3] = one_by_one.data() + i * m * n;
           ASSERT_NO_FATAL_FAILURE(run("matmul", args));
         }
-        ASSERT_EQ(all, alone) << m << " x " << n << " x " << k;
+        Args batch{};
+        batch.ptr[0] = a.data(), batch.ptr[1] = b.data(), batch.ptr[2] = together.data();
+        batch.dim[0] = kBatch, batch.dim[1] = m, batch.dim[2] = n, batch.dim[3] = k, batch.dim[4] = kBatch;
+        ASSERT_NO_FATAL_FAILURE(run("batched_matmul", batch));
+        batch.ptr[2] = threaded.data();
+        ASSERT_NO_FATAL_FAILURE(run("batched_matmul", batch, "default", "threads"));
+        ASSERT_EQ(one_by_one, together) << m << " x " << n << " x " << k;
+        ASSERT_EQ(together, threaded) << m << " x " << n << " x " << k;
+        batch.dim[4] = 1;  // one right side: threads cut the tall product where they like
+        batch.ptr[2] = together.data();
+        ASSERT_NO_FATAL_FAILURE(run("batched_matmul", batch));
+        batch.ptr[2] = threaded.data();
+        ASSERT_NO_FATAL_FAILURE(run("batched_matmul", batch, "default", "threads"));
+        ASSERT_EQ(together, threaded) << m << " x " << n << " x " << k << ", one right side";
       }
     }
   }

@@ -24,6 +24,7 @@ struct Product {
   float* c;
   std::size_t stride, depth;
   std::int64_t epilogue;  // of matmul: none, relu, gelu
+  std::size_t sums = 0;   // elements of C, if few are never asked for in parts; 0: they may be
 };
 
 /// Elements [row, row + rows) x [column, column + columns) of C.
@@ -31,7 +32,8 @@ struct Area {
   std::size_t row, column, rows, columns;
 };
 
-/// Computes an area. Every element is one chain of fmas over k in index order: its bits do not depend on the area.
+/// Computes an area. The bits of an element do not depend on it: all are one chain of fmas over k in index order, or those
+/// of a thin product several, by its shape.
 using Multiply = void (*)(const Product&, const Area&);
 
 /// For the instruction set in use now.

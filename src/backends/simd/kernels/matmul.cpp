@@ -23,7 +23,8 @@ Product product_of(const fulcrum_args& a) {
                  .c = a.out<float>(kC),
                  .stride = n,
                  .depth = k,
-                 .epilogue = a.scalar[0].i};
+                 .epilogue = a.scalar[0].i,
+                 .sums = static_cast<std::size_t>(a.dim[kM]) * n};
 }
 
 fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
