@@ -160,9 +160,9 @@ TEST_P(Simd, ProductsWithAVectorHaveTheBitsOfEveryRowAlone) {
 
 TEST_P(Simd, ThinProductsOfABatchHaveTheBitsOfMatmulAndOfThreads) {
   constexpr std::int64_t kBatch = 5;
-  for (const std::int64_t m : {1, 2, 3, 4}) {
-    for (const std::int64_t n : {1, 2, 7, 8, 9, 16, 17, 31, 32, 33}) {
-      for (const std::int64_t k : {15, 16, 17, 18, 19, 90}) {
+  for (const std::int64_t m : {1, 2, 3, 4, 15, 16, 70}) {
+    for (const std::int64_t n : {1, 2, 3, 5, 8, 9, 16, 17, 31, 32, 33}) {
+      for (const std::int64_t k : {15, 16, 17, 18, 19, 90, 300}) {
         auto a = drawn(static_cast<std::size_t>(kBatch * m * k), 1),
              b = drawn(static_cast<std::size_t>(kBatch * k * n), 2);
         std::vector<float> one_by_one(static_cast<std::size_t>(kBatch * m * n)), together(one_by_one.size()),

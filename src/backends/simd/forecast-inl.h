@@ -79,12 +79,16 @@ HWY_INLINE float add_scaled(float c, float value, float sum) {
 
 /// The same for all lanes: whole numbers next to c * value + sum, of which `near` is the float. Far from zero a float is a
 /// whole number, so the sum goes there, by what leaves it exact: away from its sign, and to where the result lies between
-/// 2^23 and 2^24. Of a larger sum of which so little is left the product's last bits are exact in `near`.
+/// 2^23 and 2^24. Which of two ways that is follows from the result's sign; nothing waits for that. Of a larger sum of
+/// which so little is left the product's last bits are exact in `near`.
 HWY_INLINE Floats rounded(Floats c, Floats value, Floats sum, Floats near) {
   const Float d;
-  const auto distance = hn::IfNegativeThenElse(hn::Xor(sum, near), hn::Set(d, 0x1p23F), hn::Set(d, 0x1p24F));
-  const auto origin = hn::CopySign(distance, hn::Neg(sum));
-  const auto whole = hn::Sub(fused(c, value, hn::Add(sum, origin)), origin);
+  const auto there_and_back = [&](float distance) HWY_ATTR {
+    const auto origin = hn::CopySign(hn::Set(d, distance), hn::Neg(sum));
+    return hn::Sub(fused(c, value, hn::Add(sum, origin)), origin);
+  };
+  const auto whole =
+      hn::IfNegativeThenElse(hn::Xor(sum, near), there_and_back(0x1p23F), there_and_back(0x1p24F));
   const auto moves = hn::Lt(hn::Abs(sum), hn::Set(d, 0x1p47F));
   return hn::CopySign(hn::IfThenElse(moves, whole, hn::Round(near)), near);
 }

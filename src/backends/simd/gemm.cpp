@@ -377,18 +377,19 @@ bool is_near(const Product& p, const Area& area) {
   return area.rows <= kSomeRows && elements <= kSomeRowsElements && p.depth * p.b.stride <= kInPlaceSpan;
 }
 
-/// Whether the area was done as a vector or as a handful of sums.
+/// Whether the area was done column by column, or as a handful of sums.
 bool multiply_if_thin(const Product& p, const Area& area) {
   const Matrix a{p.a.data + area.row * p.a.stride, p.a.stride};
   float* c = p.c + area.row * p.stride + area.column;
-  if (area.columns == 1 && p.b.stride == 1) {
-    multiply_vector(a, p.b.data, c, p.stride, area.rows, p.depth);
+  const bool all_columns = area.columns == p.stride && p.b.stride == p.stride;
+  if (p.rows == 0 || p.depth == 0 || !all_columns) return false;
+  if (by_columns(p.rows, area.columns, p.depth)) {
+    if (!multiply_columns(a, p.b.data, c, p.stride, area.rows, area.columns, p.depth)) return false;
   } else {
-    const bool whole = area.rows * area.columns == p.sums;
+    const bool whole = !p.anywhere && area.rows == p.rows;
     const Thin thin = whole ? thin_for(area.rows, area.columns, p.depth) : nullptr;
     if (!thin) return false;
-    const std::size_t last = (area.columns - 1) % kLanes + 1;
-    thin(a, p.b, c, p.stride, last, p.depth);
+    thin(a, p.b, c, p.stride, (area.columns - 1) % kLanes + 1, p.depth);
   }
   finish(p, area);
   return true;

@@ -24,7 +24,8 @@ struct Product {
   float* c;
   std::size_t stride, depth;
   std::int64_t epilogue;  // of matmul: none, relu, gelu
-  std::size_t sums = 0;   // elements of C, if few are never asked for in parts; 0: they may be
+  std::size_t rows = 0;   // of C; 0: not known
+  bool anywhere = true;   // areas may be any rows of C, else they are pieces of MatmulTiles
 };
 
 /// Elements [row, row + rows) x [column, column + columns) of C.

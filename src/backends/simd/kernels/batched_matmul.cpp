@@ -21,7 +21,7 @@ enum Dim { kBatch, kM, kN, kK, kRightSides };
 Product entry_of(const fulcrum_args& a, std::int64_t entry) {
   const std::int64_t m = a.dim[kM], n = a.dim[kN], k = a.dim[kK];
   const std::int64_t right = a.dim[kRightSides] == 1 ? 0 : entry;
-  const bool stands_alone = a.dim[kRightSides] == a.dim[kBatch];
+  const bool alone = a.dim[kRightSides] == a.dim[kBatch];
   return Product{.a = Matrix{a.in<float>(kA) + entry * m * k, static_cast<std::size_t>(k)},
                  .b = Matrix{a.in<float>(kB) + right * k * n, static_cast<std::size_t>(n)},
                  .bias = nullptr,
@@ -29,7 +29,8 @@ Product entry_of(const fulcrum_args& a, std::int64_t entry) {
                  .stride = static_cast<std::size_t>(n),
                  .depth = static_cast<std::size_t>(k),
                  .epilogue = 0,
-                 .sums = stands_alone ? static_cast<std::size_t>(m * n) : 0};
+                 .rows = static_cast<std::size_t>(alone ? m : m * a.dim[kBatch]),
+                 .anywhere = !alone};
 }
 
 /// Entries [begin, end) as a whole.

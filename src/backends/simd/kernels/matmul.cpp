@@ -24,7 +24,8 @@ Product product_of(const fulcrum_args& a) {
                  .stride = n,
                  .depth = k,
                  .epilogue = a.scalar[0].i,
-                 .sums = static_cast<std::size_t>(a.dim[kM]) * n};
+                 .rows = static_cast<std::size_t>(a.dim[kM]),
+                 .anywhere = false};
 }
 
 fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
