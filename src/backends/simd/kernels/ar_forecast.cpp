@@ -13,7 +13,6 @@
 #include <bit>
 #include <cmath>
 #include <span>
-#include <type_traits>
 
 #include "backends/simd/forecast-inl.h"
 #include "backends/simd/isa.h"
@@ -97,11 +96,15 @@ HWY_INLINE Floats less_origin(Coefficient coefficient, std::size_t order, std::s
   return hn::IfThenElse(zero, step_signed(coefficient, order, vector, row, lanes.origin), value);
 }
 
+/// What the lanes of a group need: nothing, an origin for those that are tiny, or rounding too.
+enum class Need { nothing, origin, rounding };
+
 /// y[order + t, lane] from the rows above, kVectors vectors wide.
-template <std::size_t kVectors, bool kAnyScaled, class Coefficient>
+template <std::size_t kVectors, Need kNeed, class Coefficient>
 HWY_NOINLINE void forecast_lanes(Coefficient coefficient, std::size_t order, std::size_t steps, Scales scales,
                                  float* y) {
   const Float d;
+  constexpr bool kAnyScaled = kNeed != Need::nothing;
   ScaledLanes lanes[kVectors];
   if constexpr (kAnyScaled) {
     for (std::size_t v = 0; v < kVectors; ++v) lanes[v].set(scales, v);
@@ -116,12 +119,9 @@ HWY_NOINLINE void forecast_lanes(Coefficient coefficient, std::size_t order, std
       HWY_UNROLL(4)
       for (std::size_t v = 0; v < kVectors; ++v) {
         const auto c = coefficient(lag, v), value = hn::LoadU(d, row + v * kLanes);
-        if constexpr (kAnyScaled) {
-          before[v] = sum[v];
-          sum[v] = add_scaled(c, value, sum[v], lanes[v].rounded);
-        } else {
-          sum[v] = fused(c, value, sum[v]);
-        }
+        if constexpr (kAnyScaled) before[v] = sum[v];
+        sum[v] = kNeed == Need::rounding ? add_scaled(c, value, sum[v], lanes[v].rounded)
+                                         : fused(c, value, sum[v]);
       }
     }
     HWY_UNROLL(4)
@@ -133,18 +133,18 @@ HWY_NOINLINE void forecast_lanes(Coefficient coefficient, std::size_t order, std
   }
 }
 
-template <bool kAnyScaled, class Coefficient>
+template <Need kNeed, class Coefficient>
 void forecast_vectors(std::size_t vectors, Coefficient coefficient, std::size_t order, std::size_t steps,
                       Scales scales, float* y) {
   switch (vectors) {
     case 1:
-      return forecast_lanes<1, kAnyScaled>(coefficient, order, steps, scales, y);
+      return forecast_lanes<1, kNeed>(coefficient, order, steps, scales, y);
     case 2:
-      return forecast_lanes<2, kAnyScaled>(coefficient, order, steps, scales, y);
+      return forecast_lanes<2, kNeed>(coefficient, order, steps, scales, y);
     case 3:
-      return forecast_lanes<3, kAnyScaled>(coefficient, order, steps, scales, y);
+      return forecast_lanes<3, kNeed>(coefficient, order, steps, scales, y);
     default:
-      return forecast_lanes<4, kAnyScaled>(coefficient, order, steps, scales, y);
+      return forecast_lanes<4, kNeed>(coefficient, order, steps, scales, y);
   }
 }
 
@@ -180,23 +180,37 @@ struct Outlook {
   Scales scales;
 };
 
+/// The largest size of each lane in the rows since the last look.
+void recent_sizes(const float* end, std::size_t order, std::size_t vectors, float* sizes) {
+  const Float d;
+  for (std::size_t v = 0; v < vectors; ++v) {
+    auto largest = hn::Zero(d);
+    for (std::size_t lag = 1; lag <= std::min(order, Small::kLook); ++lag)
+      largest = hn::Max(largest, hn::Abs(hn::LoadU(d, end - lag * kGroup + v * kLanes)));
+    hn::StoreU(largest, d, sizes + v * kLanes);
+  }
+}
+
 /// Looks at the lanes of series from `first` on, whose rows end at `end`, and scales them as it finds them.
 Outlook look_at_lanes(const Problem& p, std::size_t first, std::size_t count, float* end, Scales were) {
   Outlook next{.look = 64, .scales = were};
+  float recent[kGroup];
+  if (were.small != 0) recent_sizes(end, p.order, (count + kLanes - 1) / kLanes, recent);
   bool all_over = true;
   for (std::size_t lane = 0; lane < count; ++lane) {
     const auto last = [&](std::size_t lag) -> float& { return *(end + lane - (lag + 1) * kGroup); };
     const float* c = p.model(first + lane);
     const std::uint64_t bit = std::uint64_t{1} << lane;
     const bool was = were.small & bit;
-    const bool turns = was ? Small::ends(p.order, last) : Small::begins(c, p.order, last);
+    const bool turns = was ? Small::ends(p.order, recent[lane], last) : Small::begins(c, p.order, last);
     if (turns) {
       for (std::size_t lag = 0; lag < p.order; ++lag)
         last(lag) = was ? unscaled(last(lag)) : scaled(last(lag));
       next.scales.small ^= bit;
     }
     const bool is_small = was != turns;
-    const bool is_tiny = is_small && Small::is_tiny(c, p.order, last, were.tiny & bit);
+    const bool is_tiny = is_small && (were.tiny & bit ? Small::stays_tiny(recent[lane])
+                                                      : Small::becomes_tiny(c, p.order, last));
     next.scales.tiny = is_tiny ? next.scales.tiny | bit : next.scales.tiny & ~bit;
     next.look = std::min(next.look, is_small ? Small::kLook : Small::look(last(0)));
     all_over = all_over && !is_small && Small::is_over(c, p.order, last);
@@ -217,19 +231,21 @@ void forecast_group(const Problem& p, std::size_t first, std::size_t count, floa
   }
   transpose(p.recent(first), p.length, count, p.order, y, kGroup);
   if (!p.shared) transpose(p.model(first), p.order, count, p.order, c, kGroup);
-  const auto go_on = [&](auto any_scaled, std::size_t steps, Scales scales, float* rows) {
+  const auto go_on = [&]<Need kNeed>(std::size_t steps, Scales scales, float* rows) {
     if (p.shared)
-      return forecast_vectors<any_scaled>(vectors, Shared{p.coefficients}, p.order, steps, scales, rows);
-    forecast_vectors<any_scaled>(vectors, Own{c}, p.order, steps, scales, rows);
+      return forecast_vectors<kNeed>(vectors, Shared{p.coefficients}, p.order, steps, scales, rows);
+    forecast_vectors<kNeed>(vectors, Own{c}, p.order, steps, scales, rows);
   };
   Outlook now{.look = Small::look(1), .scales = {}};
   for (std::size_t t = 0; t < p.steps;) {
     const std::size_t steps = std::min(now.look, p.steps - t);
     float *rows = y + t * kGroup, *out = p.out + first * p.steps + t;
-    if (kMayScale && now.scales.small != 0) {
-      go_on(std::true_type(), steps, now.scales, rows);
+    if (!kMayScale || now.scales.small == 0) {
+      go_on.template operator()<Need::nothing>(steps, now.scales, rows);
+    } else if (now.scales.small == now.scales.tiny) {
+      go_on.template operator()<Need::origin>(steps, now.scales, rows);
     } else {
-      go_on(std::false_type(), steps, now.scales, rows);
+      go_on.template operator()<Need::rounding>(steps, now.scales, rows);
     }
     transpose(rows + p.order * kGroup, kGroup, steps, count, out, p.steps);
     for (std::uint64_t left = now.scales.small; left != 0; left &= left - 1) {
