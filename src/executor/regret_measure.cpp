@@ -84,6 +84,8 @@ Result<std::unique_ptr<Subject>> Meter::subject(const Candidate& candidate, cons
                                                 const std::shared_ptr<DeviceOperands>& operands) const {
   const bool resident = which == Case::resident;
   if (candidate.place == Place::device && !resident) return make_trip_subject(candidate, operands);
+  // Operands of host calls lie in plain memory, of which nobody knows whether it is as it was.
+  if (!resident && candidate.kernel.entry().plan_reads != 0) return make_planned_subject(candidate, args);
   const bool comes_home = candidate.place == Place::host && resident;
   return comes_home ? make_home_subject(candidate, args, operands, clock_)
                     : make_subject(candidate, args, operands, clock_);
@@ -144,16 +146,13 @@ bool Meter::visit(const Trial& trial, std::vector<std::vector<double>>& seconds)
     owned[c] = std::move(*made);
     subjects[c] = owned[c].get();
   }
-  share_plans(candidates, subjects);
   const auto times = time_rounds(subjects, RoundsConfig{.rounds = std::max(2, config_.rounds),
                                                         .hopeless = kNotWorthScoring,
                                                         .groups = groups,
                                                         .clock = &clock_});
   seconds.resize(candidates.size());
-  for (std::size_t c = 0; c < candidates.size(); ++c) {
-    const double plan = subjects[c] && which != Case::resident ? subjects[c]->plan_seconds : 0;
-    for (const double time : times[c]) seconds[c].push_back(time + plan);
-  }
+  for (std::size_t c = 0; c < candidates.size(); ++c)
+    seconds[c].insert(seconds[c].end(), times[c].begin(), times[c].end());
   return true;
 }
 

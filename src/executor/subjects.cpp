@@ -32,6 +32,25 @@ class HostSubject final : public Subject {
   backends::Call call_;
 };
 
+class PlannedSubject final : public Subject {
+ public:
+  PlannedSubject(const fulcrum_kernel& kernel, const Args& args) : kernel_(kernel), args_(args) {}
+  Status run(std::int64_t count) override {
+    for (std::int64_t i = 0; i < count; ++i) {
+      Args args = args_;
+      FULCRUM_CHECK(to_status(kernel_.plan(&kernel_, &args, &args.plan)));
+      const Status status = to_status(kernel_.run(&args, nullptr, 1));
+      if (kernel_.drop && args.plan) kernel_.drop(args.plan);
+      FULCRUM_CHECK(status);
+    }
+    return {};
+  }
+
+ private:
+  const fulcrum_kernel& kernel_;
+  Args args_;
+};
+
 class DeviceSubject final : public Subject {
  public:
   DeviceSubject(const fulcrum_kernel& kernel, std::shared_ptr<DeviceOperands> operands, bool moves)
@@ -156,6 +175,10 @@ Result<std::unique_ptr<Subject>> make_subject(const Candidate& candidate, const 
   auto subject = std::make_unique<HostSubject>(std::move(call));
   if (reads) subject->plan_seconds = lower_median(plans);
   return std::unique_ptr<Subject>(std::move(subject));
+}
+
+std::unique_ptr<Subject> make_planned_subject(const Candidate& candidate, const Args& host) {
+  return std::make_unique<PlannedSubject>(candidate.kernel.entry(), host);
 }
 
 void share_plans(std::span<const Candidate> candidates, std::span<Subject* const> subjects) {

@@ -58,6 +58,8 @@ class Subject {
 Result<std::unique_ptr<Subject>> make_subject(const Candidate& candidate, const Args& host,
                                               const std::shared_ptr<DeviceOperands>& operands,
                                               const measure::Clock& clock);
+/// A CPU kernel that makes its plan anew in every call, as one that reads operands in plain memory must.
+std::unique_ptr<Subject> make_planned_subject(const Candidate& candidate, const Args& host);
 /// One function makes the plans of several candidates, such as a kernel's on one thread and on all: what it takes is one
 /// number, the least of theirs. Timed for each alone its noise would decide between them.
 void share_plans(std::span<const Candidate> candidates, std::span<Subject* const> subjects);

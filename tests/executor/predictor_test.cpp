@@ -239,8 +239,8 @@ TEST(Predictor, DoubtsWhatIsFarFromItsPoints) {
 
 TEST(Predictor, ACandidateWithOneTimeFollowsItsSibling) {
   const ops::Op& op = op_named("relu");
-  const auto candidates = candidates_of(op, nullptr);
-  ASSERT_GE(candidates.size(), 2u);
+  MadeUpBackend simd("simd", "relu");
+  const std::vector<Candidate> candidates{simd.add("default", 1), simd.add("other", 1)};
   const FeatureMap map(op);
   OpPoints points = points_of(op, candidates, 12);
   for (std::size_t i = 0; i < points.points.size(); ++i) {
@@ -363,7 +363,7 @@ TEST(Predictor, ThreadsAreNoDearerForHowTheyJumpWhereNobodyTakesThem) {
   const ops::Op& op = op_named("relu");
   MadeUpBackend one("simd", "relu"), threads("threads", "relu");
   const std::vector<Candidate> candidates{one.add("default", 1), threads.add("default", 2),
-                                          threads.add("stream", 2)};
+                                          threads.add("other", 2)};
   const FeatureMap map(op);
   OpPoints points;
   ShapeSource source(op);
@@ -388,6 +388,21 @@ TEST(Predictor, ThreadsAreNoDearerForHowTheyJumpWhereNobodyTakesThem) {
   const Predictor jumping(map, candidates, points, Caches{});
   jumping.predict(map.of(points.points[19].args), 0b111, 0, out);
   EXPECT_NEAR(out.log_seconds[2] - out.log_seconds[1], std::log(1.1), 0.01);
+}
+
+TEST(Predictor, WaysThatWritePastTheCachesAreTakenOnlyWhereTheyGainATenth) {
+  const ops::Op& op = op_named("relu");
+  MadeUpBackend simd("simd", "relu");
+  const std::vector<Candidate> candidates{simd.add("default", 1), simd.add("stream", 1)};
+  const FeatureMap map(op);
+  for (const auto& [gain, taken] : {std::pair{1.05, false}, {1.2, true}}) {
+    OpPoints points = points_of(op, candidates, 12);
+    for (Point& point : points.points) point.samples[1].seconds = point.samples[0].seconds / gain;
+    const Predictor predictor(map, candidates, points, Caches{});
+    Estimates out;
+    predictor.predict(map.of(args_of(op, "n=3000000")), 0b11, 0, out);
+    EXPECT_EQ(out.log_seconds[1] < out.log_seconds[0], taken) << gain;
+  }
 }
 
 TEST(Predictor, LongCallsInPiecesTakeThreadsLessThanOneOfThem) {

@@ -32,7 +32,7 @@ Conv conv_of(const fulcrum_args& a) {
   return c;
 }
 
-/// Any stride: an output a thread.
+/// Any stride, and kernels that would need a tile where there are few: an output a thread.
 __global__ void __launch_bounds__(kTileThreads) conv_strided(Conv c) {
   __shared__ float weight[kLargest * kLargest];
   follow();
@@ -64,11 +64,17 @@ fulcrum_status run_strided(const Conv& c, void* stream, std::int64_t count) {
                            count, c);
 }
 
+/// Whether the tiles of a call would leave most of the device idle: 89 x 7 pixels under 7 x 7 taps are three.
+bool has_few_tiles(const Conv& c) {
+  const std::int64_t tiles = divide_up(c.wo, kColumns) * divide_up(c.ho, kTileRows) * c.batch;
+  return !fits_rows(c) && !fits_loose(c) && 2 * tiles < device().sms;
+}
+
 template <bool kOverlaps>
 fulcrum_status run(const fulcrum_args* a, void* stream, std::int64_t count) {
   const Conv c = conv_of(*a);
   if (c.batch == 0) return done();
-  if (c.stride_y != 1 || c.stride_x != 1) return run_strided(c, stream, count);
+  if (c.stride_y != 1 || c.stride_x != 1 || has_few_tiles(c)) return run_strided(c, stream, count);
   return enqueue(c, kOverlaps, NoNote{}, stream, count);
 }
 
