@@ -185,8 +185,10 @@ std::optional<Point> OpCalibration::measure(const Args& args, DType dtype, Mask 
     const double begin = tools_->clock->now();
     auto subject = make_subject(candidate, *bound, operands, *tools_->clock);
     const double took = tools_->clock->now() - begin;
-    plan_seconds_[c] += took;
-    if (took > kCostlySeconds) costly_ |= Mask{1} << c;
+    const bool reads = candidate.place == Place::host && candidate.kernel.entry().plan_reads != 0;
+    const double planning = reads && subject.ok() ? (*subject)->plan_seconds : took;
+    plan_seconds_[c] += planning;
+    if (planning > kCostlySeconds) costly_ |= Mask{1} << c;
     if (!subject.ok()) continue;
     owned[c] = std::move(*subject);
     subjects[c] = owned[c].get();

@@ -22,6 +22,9 @@ namespace fulcrum::executor {
 namespace {
 
 constexpr double kNotWorthScoring = 8;
+// Behind two threads of oneDNN, which spin for a while, ours came to run after 10 to 20 calls of 8 us, now and then after
+// 60: a call that was as slow from the first look on counted as settled, at 14 us, in a third of all products.
+constexpr double kLookSeconds = 600e-6;
 constexpr double kScoreGuardSeconds = 3e-9;  // a compare, predicted: see bench/dispatch_cost
 
 class Meter {
@@ -147,6 +150,7 @@ bool Meter::visit(const Trial& trial, std::vector<std::vector<double>>& seconds)
     subjects[c] = owned[c].get();
   }
   const auto times = time_rounds(subjects, RoundsConfig{.rounds = std::max(2, config_.rounds),
+                                                        .look_seconds = kLookSeconds,
                                                         .hopeless = kNotWorthScoring,
                                                         .groups = groups,
                                                         .clock = &clock_});

@@ -19,7 +19,7 @@ constexpr std::int64_t kMostCallsInRound = 2000;
 // waiting for work, so that it can take several calls until all are awake at once. Idle threads of a library spin for a
 // while too: behind a call of oneDNN's two threads, ours had a core for both for 10 to 20 calls of 7 us, which took 13.
 constexpr double kShort = 1e-3, kSettled = 1.3, kSettledSlack = 3e-7, kSettleSeconds = 1e-3;
-constexpr int kMostSettling = 40, kLeastRounds = 3;
+constexpr int kMostSettling = 40, kLeastRounds = 3, kMostLooks = 200;
 constexpr double kLeastNoise = 0.005, kLookNoise = 0.15;
 constexpr double kDisturbed = 1.3, kRestless = 1.25;
 constexpr double kEndless = 5;
@@ -71,6 +71,12 @@ std::vector<std::vector<double>> time_rounds(std::span<Subject* const> subjects,
       continue;
     }
     look[s] = second;
+    double looked = look[s];
+    for (int call = 0; call < kMostLooks && look[s] > 0 && looked < config.look_seconds; ++call) {
+      const double took = time_once(*subjects[s], 1, clock);
+      if (took > 0) look[s] = std::min(look[s], took);
+      looked += std::max(took, 1e-7);
+    }
     if (look[s] < 2e-6 && look[s] > 0) look[s] = time_once(*subjects[s], 8, clock);
     double& least = fastest[group(s)];
     if (look[s] > 0) least = std::min(least, look[s] + subjects[s]->plan_seconds);

@@ -13,8 +13,9 @@
 namespace fulcrum::executor {
 namespace {
 
-constexpr std::size_t kLeastPlans = 2, kMostPlans = 9;
-constexpr double kPlansSeconds = 1e-4;
+// A call that takes longer than the last of these is timed once with its plan: nothing that short disturbs it.
+constexpr std::size_t kMostPlans = 15;
+constexpr double kLeastPlanSeconds = 1e-8, kPlansSeconds = 2e-4, kLongPlanSeconds = 1e-3;
 
 /// Of two the less: what disturbs a machine only adds time.
 double lower_median(std::vector<double> values) {
@@ -50,6 +51,31 @@ class PlannedSubject final : public Subject {
   const fulcrum_kernel& kernel_;
   Args args_;
 };
+
+Result<double> seconds_of(Subject& subject, const measure::Clock& clock) {
+  const double begin = clock.now();
+  FULCRUM_CHECK(subject.run(1));
+  return clock.now() - begin;
+}
+
+/// What a call that makes its plan takes longer than `kept`, which has one. Not what the plan takes by itself: the threads
+/// that pack weights leave them in their own caches, and lstm_cell of some microseconds took twice the sum of both. The
+/// first plan of a kernel may load a library, and short ones wake parked threads at first: they are many.
+Result<double> plan_seconds_of(const Candidate& candidate, const Args& host, Subject& kept,
+                               const measure::Clock& clock) {
+  PlannedSubject planned(candidate.kernel.entry(), host);
+  std::vector<double> with, without;
+  double spent = 0;
+  while (with.size() < kMostPlans &&
+         (spent < kPlansSeconds || (with.size() < 2 && spent < kLongPlanSeconds))) {
+    FULCRUM_TRY(const double plan_and_run, seconds_of(planned, clock));
+    FULCRUM_TRY(const double run, seconds_of(kept, clock));
+    with.push_back(plan_and_run);
+    without.push_back(run);
+    spent += plan_and_run;
+  }
+  return std::max(kLeastPlanSeconds, lower_median(with) - lower_median(without));
+}
 
 class DeviceSubject final : public Subject {
  public:
@@ -162,18 +188,10 @@ Result<std::unique_ptr<Subject>> make_subject(const Candidate& candidate, const 
   if (candidate.place == Place::device) return make_device_subject(candidate, operands, false);
   FULCRUM_TRY(backends::Call call, backends::Call::make(candidate.kernel, host));
   const bool reads = candidate.kernel.entry().plan_reads != 0;
-  // The first plan of a kernel may load a library: every call pays what the later ones take. Short ones wake parked threads
-  // at first, and are many.
-  std::vector<double> plans;
-  double spent = 0;
-  while (reads && plans.size() < kMostPlans && (plans.size() < kLeastPlans || spent < kPlansSeconds)) {
-    const double begin = clock.now();
-    FULCRUM_TRY(call, backends::Call::make(candidate.kernel, host));
-    plans.push_back(clock.now() - begin);
-    spent += plans.back();
-  }
   auto subject = std::make_unique<HostSubject>(std::move(call));
-  if (reads) subject->plan_seconds = lower_median(plans);
+  if (reads) {
+    FULCRUM_TRY(subject->plan_seconds, plan_seconds_of(candidate, host, *subject, clock));
+  }
   return std::unique_ptr<Subject>(std::move(subject));
 }
 
