@@ -90,7 +90,7 @@ class MeasuredOpTable final : public OpTable {
   std::uint8_t plan_reads_ = 0;  // slots that any of them reads
   std::array<Grid, kCases> grids_;
   /// Cells along the line, by bin: no logarithm, no two dimensions. Not clear where a bin reaches into several.
-  static constexpr std::size_t kBins = 8 * 40;
+  static constexpr std::size_t kBins = std::size_t{8} * 40;
   std::array<std::vector<Grid::Cell>, kCases> lines_;
   Guard guard_;
   mutable Seen seen_;
