@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kNotWorthScoring = 8;
 // Behind two threads of oneDNN, which spin for a while, ours came to run after 10 to 20 calls of 8 us, now and then after
-// 60: a call that was as slow from the first look on counted as settled, at 14 us, in a third of all products.
+// 60: a call that was as slow from the first look on counted as settled, at 14 us, as 57 to 102 of 305 products did.
 constexpr double kLookSeconds = 600e-6;
 constexpr double kScoreGuardSeconds = 3e-9;  // a compare, predicted: see bench/dispatch_cost
 

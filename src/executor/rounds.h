@@ -16,8 +16,8 @@ struct RoundsConfig {
   int rounds = 7;
   double window_seconds = 20e-6;  // calls that are shorter are repeated to fill it
   double enough_seconds = 0;  // of one subject: with these behind it three times are enough; 0: all rounds
-  double look_seconds =
-      0;  // of calls before the rounds, which say how fast a subject is when nothing holds it up
+  /// Of calls of each subject before the rounds, which say how fast it is when nothing holds it up.
+  double look_seconds = 0;
   double hopeless = 3;  // times the fastest of its group: one look is enough; 0: all take part in every round
   double end = INFINITY;        // of the clock: no round but the first begins later
   double give_up_seconds = 0;   // subjects whose first calls take longer are not called again; 0: never

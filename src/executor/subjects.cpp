@@ -58,9 +58,9 @@ Result<double> seconds_of(Subject& subject, const measure::Clock& clock) {
   return clock.now() - begin;
 }
 
-/// What a call that makes its plan takes longer than `kept`, which has one. Not what the plan takes by itself: the threads
-/// that pack weights leave them in their own caches, and lstm_cell of some microseconds took twice the sum of both. The
-/// first plan of a kernel may load a library, and short ones wake parked threads at first: they are many.
+/// What a call that makes its plan takes longer than `kept`, which has one. Not what the plan takes by itself: lstm_cell of
+/// some microseconds, its weights packed by several threads, took two to three times the sum of both. The first plan of a
+/// kernel may load a library, and short ones wake parked threads at first: they are many.
 Result<double> plan_seconds_of(const Candidate& candidate, const Args& host, Subject& kept,
                                const measure::Clock& clock) {
   PlannedSubject planned(candidate.kernel.entry(), host);
