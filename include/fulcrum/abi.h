@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FULCRUM_ABI_VERSION 1u
+#define FULCRUM_ABI_VERSION 2u
 #define FULCRUM_SLOTS 8
 
 /// Outcome of a call that may fail; the C++ side calls them fulcrum::Code with the same numbers.
@@ -89,6 +89,10 @@ typedef struct fulcrum_kernel {
   /// Bit s: plan() reads what ptr[s] points to (packed weights), so that the plan is good only while those bytes stay as
   /// they are. 0: a plan depends on dims, scalars, `prepared` and, on a device, on the pointers.
   uint32_t plan_reads;
+  /// A plan of the same kernel that reads no operand, for data that nobody promises to leave as it is: what is laid out
+  /// for one call alone seldom pays. Null, or a plan left null: there is none, and such calls plan anew each time.
+  fulcrum_status (*plan_for_any)(const struct fulcrum_kernel* self, const struct fulcrum_args* a,
+                                 void** plan);
 } fulcrum_kernel;
 
 enum fulcrum_memory {

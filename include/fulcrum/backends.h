@@ -7,6 +7,8 @@
 
 #include <fulcrum/ops.h>
 
+#include <optional>
+
 namespace fulcrum::backends {
 
 /// One backend as seen by C++ code.
@@ -53,6 +55,9 @@ class Kernel {
 class Call {
  public:
   static Result<Call> make(const Kernel& kernel, const Args& args);
+  /// With a plan that reads none of them, so that their data may change between calls; none where the kernel has no such
+  /// plan for this shape.
+  static Result<std::optional<Call>> make_for_any(const Kernel& kernel, const Args& args);
   Call(Call&& other) noexcept;
   Call& operator=(Call&& other) noexcept;
   ~Call();
@@ -62,6 +67,7 @@ class Call {
 
  private:
   Call(const fulcrum_kernel* entry, const Args& args) : entry_(entry), args_(args) {}
+  static Result<Call> bind(const Kernel& kernel, const Args& args);  ///< without its plan
   const fulcrum_kernel* entry_;
   Args args_;
 };

@@ -16,7 +16,7 @@ constexpr fulcrum_kernel kNothing{.run = [](const fulcrum_args*, void*, std::int
 
 }  // namespace
 
-Result<Call> Call::make(const Kernel& kernel, const Args& args) {
+Result<Call> Call::bind(const Kernel& kernel, const Args& args) {
   FULCRUM_TRY(const ops::Op* op, ops::find(kernel.op()));
   FULCRUM_TRY(const DType dtype, dtype_of(kernel));
   FULCRUM_CHECK(ops::check_args(*op, args));
@@ -28,11 +28,23 @@ Result<Call> Call::make(const Kernel& kernel, const Args& args) {
   }
   if (ops::outputs(*op, args) == 0) return Call(&kNothing, args);
   Call call(&kernel.entry(), args);
-  if (call.entry_->plan) {
-    call.args_.plan = nullptr;
-    FULCRUM_CHECK(to_status(call.entry_->plan(call.entry_, &call.args_, &call.args_.plan)));
-  }
+  if (call.entry_->plan) call.args_.plan = nullptr;
   return call;
+}
+
+Result<Call> Call::make(const Kernel& kernel, const Args& args) {
+  FULCRUM_TRY(Call call, bind(kernel, args));
+  if (call.entry_->plan)
+    FULCRUM_CHECK(to_status(call.entry_->plan(call.entry_, &call.args_, &call.args_.plan)));
+  return call;
+}
+
+Result<std::optional<Call>> Call::make_for_any(const Kernel& kernel, const Args& args) {
+  if (!kernel.entry().plan_for_any) return std::optional<Call>();
+  FULCRUM_TRY(Call call, bind(kernel, args));
+  if (!call.entry_->plan_for_any) return std::optional<Call>(std::move(call));  // nothing to do
+  FULCRUM_CHECK(to_status(call.entry_->plan_for_any(call.entry_, &call.args_, &call.args_.plan)));
+  return call.args_.plan ? std::optional<Call>(std::move(call)) : std::nullopt;
 }
 
 Call::Call(Call&& other) noexcept : entry_(other.entry_), args_(other.args_) { other.args_.plan = nullptr; }

@@ -22,6 +22,12 @@ struct LstmSteps {
     return cell().plan(&cell(), &first, made);
   }
 
+  static fulcrum_status plan_for_any(const fulcrum_kernel*, const fulcrum_args* a, void** made) {
+    fulcrum_args first = ops::lstm_step(*a, 0);
+    first.dim[0] *= std::max<std::int64_t>(1, a->dim[ops::kSequenceSteps]);  // so many rows meet the weights
+    return cell().plan_for_any(&cell(), &first, made);
+  }
+
   /// Without steps the state goes through as it is.
   static void partial(const fulcrum_args* a, std::int32_t phase, std::int64_t begin, std::int64_t end,
                       void* scratch) {
@@ -53,7 +59,8 @@ struct LstmSteps {
                           .drop = cell().drop,
                           .run = run,
                           .partial = partial,
-                          .plan_reads = cell().plan_reads};
+                          .plan_reads = cell().plan_reads,
+                          .plan_for_any = cell().plan_for_any ? plan_for_any : nullptr};
   }
 };
 

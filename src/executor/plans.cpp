@@ -10,7 +10,8 @@
 namespace fulcrum::executor {
 
 bool PlanKey::operator==(const PlanKey& other) const {
-  return kernel == other.kernel && std::equal(args.ptr, args.ptr + FULCRUM_SLOTS, other.args.ptr) &&
+  return kernel == other.kernel && for_any == other.for_any &&
+         std::equal(args.ptr, args.ptr + FULCRUM_SLOTS, other.args.ptr) &&
          std::equal(args.dim, args.dim + FULCRUM_SLOTS, other.args.dim) &&
          // As bits: which member of the union is meant is the op's affair.
          // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
@@ -26,7 +27,8 @@ std::size_t PlanKey::hash() const {
 }
 
 Result<void*> PlanCache::take(const PlanKey& key, const Args& args) {
-  if (!key.kernel->plan) return nullptr;
+  const auto make = key.for_any ? key.kernel->plan_for_any : key.kernel->plan;
+  if (!make) return nullptr;
   Shard& shard = shard_of(key);
   {
     const std::lock_guard lock(shard.mutex);
@@ -39,7 +41,7 @@ Result<void*> PlanCache::take(const PlanKey& key, const Args& args) {
     }
   }
   void* plan = nullptr;
-  FULCRUM_CHECK(to_status(key.kernel->plan(key.kernel, &args, &plan)));
+  FULCRUM_CHECK(to_status(make(key.kernel, &args, &plan)));
   return plan;
 }
 

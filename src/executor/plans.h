@@ -15,6 +15,7 @@ namespace fulcrum::executor {
 /// What a plan depends on.
 struct PlanKey {
   const fulcrum_kernel* kernel = nullptr;
+  bool for_any = false;                                 // that of plan_for_any()
   Args args{};                                          // dims, scalars, prepared; pointers where they matter
   std::array<std::uint64_t, FULCRUM_SLOTS> versions{};  // of the data that plan() reads
   bool operator==(const PlanKey& other) const;
@@ -28,7 +29,7 @@ class PlanCache {
   PlanCache& operator=(const PlanCache&) = delete;
   ~PlanCache() { clear(); }
 
-  /// A plan for the key, kept, or made for `args`. Null where the kernel makes none.
+  /// A plan for the key, kept, or made for `args`. Null where the kernel makes none such.
   Result<void*> take(const PlanKey& key, const Args& args);
   void give(const PlanKey& key, void* plan);
   void clear();

@@ -88,7 +88,7 @@ Result<std::unique_ptr<Subject>> Meter::subject(const Candidate& candidate, cons
   const bool resident = which == Case::resident;
   if (candidate.place == Place::device && !resident) return make_trip_subject(candidate, operands);
   // Operands of host calls lie in plain memory, of which nobody knows whether it is as it was.
-  if (!resident && candidate.kernel.entry().plan_reads != 0) return make_planned_subject(candidate, args);
+  if (!resident && candidate.kernel.entry().plan_reads != 0) return make_plain_subject(candidate, args);
   const bool comes_home = candidate.place == Place::host && resident;
   return comes_home ? make_home_subject(candidate, args, operands, clock_)
                     : make_subject(candidate, args, operands, clock_);

@@ -40,6 +40,17 @@ std::int64_t room_for(const Request& request) {
   return bytes;
 }
 
+/// A plan of the host depends on whether an operand is there, and on its address only where it reads it.
+PlanKey host_key(const fulcrum_kernel& kernel, const Args& args, bool for_any = false) {
+  static char somewhere;
+  PlanKey key{.kernel = &kernel, .for_any = for_any, .args = args};
+  for (std::size_t slot = 0; slot < FULCRUM_SLOTS; ++slot) {
+    const bool matters = !for_any && (kernel.plan_reads >> slot & 1u) != 0;
+    if (!matters && args.ptr[slot]) key.args.ptr[slot] = &somewhere;
+  }
+  return key;
+}
+
 /// Buffers of a call that is about to run, or runs, on the device.
 class Uses {
  public:
@@ -80,13 +91,15 @@ Status Engine::run_on_host(const Request& request, const Candidate& candidate) {
   }
   const fulcrum_kernel& entry = candidate.kernel.entry();
   if (!entry.plan) return to_status(entry.run(&args, nullptr, 1));
-  PlanKey key{.kernel = &entry, .args = args};
-  for (std::size_t slot = 0; slot < FULCRUM_SLOTS; ++slot) {
-    // A plan of the host depends on whether an operand is there, and on its address only where it reads it.
-    const bool matters = (entry.plan_reads >> slot & 1u) != 0;
-    if (!matters && args.ptr[slot]) key.args.ptr[slot] = this;
-  }
+  PlanKey key = host_key(entry, args);
   const bool keep = stamp(request, key);
+  if (!keep && entry.plan_for_any) {
+    const PlanKey any = host_key(entry, args, true);
+    const PlanLease plan(host_plans_, any, args, true);
+    if (!plan.get().ok()) return plan.get().error();
+    args.plan = plan.get().value();
+    if (args.plan) return to_status(entry.run(&args, nullptr, 1));
+  }
   const PlanLease plan(host_plans_, key, args, keep);
   if (!plan.get().ok()) return plan.get().error();
   args.plan = plan.get().value();

@@ -15,7 +15,8 @@ namespace {
 
 // A call that takes longer than the last of these is timed once with its plan: nothing that short disturbs it.
 constexpr std::size_t kMostPlans = 15;
-constexpr double kLeastPlanSeconds = 1e-8, kPlansSeconds = 2e-4, kLongPlanSeconds = 1e-3;
+constexpr double kLeastPlanSeconds = 1e-8, kLeastPlanShare = 0.02, kPlansSeconds = 2e-4,
+                 kLongPlanSeconds = 1e-3;
 
 /// Of two the less: what disturbs a machine only adds time.
 double lower_median(std::vector<double> values) {
@@ -58,23 +59,25 @@ Result<double> seconds_of(Subject& subject, const measure::Clock& clock) {
   return clock.now() - begin;
 }
 
-/// What a call that makes its plan takes longer than `kept`, which has one. Not what the plan takes by itself: lstm_cell of
+/// What a call on plain memory takes longer than `kept`, whose plan is there. Not what the plan takes by itself: lstm_cell of
 /// some microseconds, its weights packed by several threads, took two to three times the sum of both. The first plan of a
-/// kernel may load a library, and short ones wake parked threads at first: they are many.
+/// kernel may load a library, and short ones wake parked threads at first: they are many. Two calls that differ by less
+/// than they vary differ by little, not by nothing.
 Result<double> plan_seconds_of(const Candidate& candidate, const Args& host, Subject& kept,
                                const measure::Clock& clock) {
-  PlannedSubject planned(candidate.kernel.entry(), host);
+  FULCRUM_TRY(const auto plain, make_plain_subject(candidate, host));
   std::vector<double> with, without;
   double spent = 0;
   while (with.size() < kMostPlans &&
          (spent < kPlansSeconds || (with.size() < 2 && spent < kLongPlanSeconds))) {
-    FULCRUM_TRY(const double plan_and_run, seconds_of(planned, clock));
+    FULCRUM_TRY(const double plan_and_run, seconds_of(*plain, clock));
     FULCRUM_TRY(const double run, seconds_of(kept, clock));
     with.push_back(plan_and_run);
     without.push_back(run);
     spent += plan_and_run;
   }
-  return std::max(kLeastPlanSeconds, lower_median(with) - lower_median(without));
+  const double run = lower_median(without);
+  return std::max({kLeastPlanSeconds, kLeastPlanShare * run, lower_median(with) - run});
 }
 
 class DeviceSubject final : public Subject {
@@ -195,8 +198,10 @@ Result<std::unique_ptr<Subject>> make_subject(const Candidate& candidate, const 
   return std::unique_ptr<Subject>(std::move(subject));
 }
 
-std::unique_ptr<Subject> make_planned_subject(const Candidate& candidate, const Args& host) {
-  return std::make_unique<PlannedSubject>(candidate.kernel.entry(), host);
+Result<std::unique_ptr<Subject>> make_plain_subject(const Candidate& candidate, const Args& host) {
+  FULCRUM_TRY(auto any, backends::Call::make_for_any(candidate.kernel, host));
+  if (any) return std::unique_ptr<Subject>(std::make_unique<HostSubject>(*std::move(any)));
+  return std::unique_ptr<Subject>(std::make_unique<PlannedSubject>(candidate.kernel.entry(), host));
 }
 
 void share_plans(std::span<const Candidate> candidates, std::span<Subject* const> subjects) {

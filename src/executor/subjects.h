@@ -50,7 +50,7 @@ class Subject {
   virtual ~Subject() = default;
   /// `count` calls; finished when it returns.
   virtual Status run(std::int64_t count) = 0;
-  /// Of a plan that has to be made with every call; 0: kept.
+  /// What a call on plain memory takes longer than this one, whose plan has read its operands; 0: it does not read them.
   double plan_seconds = 0;
 };
 
@@ -58,8 +58,8 @@ class Subject {
 Result<std::unique_ptr<Subject>> make_subject(const Candidate& candidate, const Args& host,
                                               const std::shared_ptr<DeviceOperands>& operands,
                                               const measure::Clock& clock);
-/// A CPU kernel that makes its plan anew in every call, as one that reads operands in plain memory must.
-std::unique_ptr<Subject> make_planned_subject(const Candidate& candidate, const Args& host);
+/// A CPU kernel whose plan reads operands, on plain memory: with a plan for any data, or one that is made in every call.
+Result<std::unique_ptr<Subject>> make_plain_subject(const Candidate& candidate, const Args& host);
 /// One function makes the plans of several candidates, such as a kernel's on one thread and on all: what it takes is one
 /// number, the least of theirs. Timed for each alone its noise would decide between them.
 void share_plans(std::span<const Candidate> candidates, std::span<Subject* const> subjects);

@@ -78,7 +78,7 @@ class KernelTest : public ::testing::TestWithParam<backends::Kernel> {
         options.special = special;
         auto problem = ops::Problem::make(op(), shape, options);
         ASSERT_TRUE(problem.ok()) << problem.error().message;
-        if (!run(kernel(), *problem)) break;
+        if (!run(kernel(), *problem, 1, for_any_)) break;
         ++ran;
         const Oracle oracle = problem->check();
         ASSERT_TRUE(oracle.passed) << where(*problem, special) << ": " << oracle.detail;
@@ -92,14 +92,16 @@ class KernelTest : public ::testing::TestWithParam<backends::Kernel> {
     for (const Shape& shape : edges()) {
       auto problem = ops::Problem::make(op(), shape);
       ASSERT_TRUE(problem.ok());
-      if (!run(kernel(), *problem)) continue;
+      if (!run(kernel(), *problem, 1, for_any_)) continue;
       const auto bits = output_bytes(*problem);
       problem->reset();
-      if (!run(other, *problem)) continue;
+      if (!run(other, *problem, 1, for_any_)) continue;
       ASSERT_EQ(bits, output_bytes(*problem))
           << "unlike " << other.name() << ": " << where(*problem, Special::none);
     }
   }
+
+  bool for_any_ = false;  // run by the plan for any data
 };
 
 std::string name_of(const ::testing::TestParamInfo<backends::Kernel>& info) { return test_name(info.param); }
@@ -152,6 +154,46 @@ TEST_P(Conformance, AnErrorWritesNoByte) {
   args = problem->args();
   args.ptr[op().pointers() - 1] = static_cast<std::byte*>(args.ptr[0]) + sizeof(float);
   expect_refused(args, "an output that overlaps an input in part");
+}
+
+class ForAnyData : public KernelTest {
+ protected:
+  ForAnyData() { for_any_ = true; }
+};
+INSTANTIATE_TEST_SUITE_P(Some, ForAnyData,
+                         ::testing::ValuesIn(kernels_where([](const ops::Op&, const fulcrum_kernel& kernel) {
+                           return kernel.plan_for_any != nullptr;
+                         })),
+                         name_of);
+
+TEST_P(ForAnyData, MatchesTheReferenceAtEveryEdge) {
+  on_each_isa([&] { check_all_shapes({}); });
+}
+
+TEST_P(ForAnyData, ThreadsGiveTheBitsOfOne) {
+  on_each_isa([&] { expect_bits_of(*backends::kernel(kernel().op(), "simd")); });
+}
+
+TEST_P(ForAnyData, APlanServesDataThatChangedBehindIt) {
+  on_each_isa([&] {
+    for (const Shape& shape : edges()) {
+      auto first = ops::Problem::make(op(), shape), second = ops::Problem::make(op(), shape, {.seed = 7});
+      ASSERT_TRUE(first.ok() && second.ok());
+      auto call = backends::Call::make_for_any(kernel(), first->args());
+      ASSERT_TRUE(call.ok()) << call.error().message;
+      if (!*call) continue;
+      ASSERT_EQ((*call)->run().code, FULCRUM_OK);
+      ASSERT_TRUE(run(kernel(), *second, 1, true));
+      for (int slot = 0; slot < op().pointers(); ++slot) {
+        const auto from = second->buffer(slot), to = first->buffer(slot);
+        std::copy(from.begin(), from.end(), to.begin());
+      }
+      first->adopt_inputs();
+      first->reset();
+      ASSERT_EQ((*call)->run().code, FULCRUM_OK);
+      ASSERT_EQ(output_bytes(*first), output_bytes(*second)) << where(*first, Special::none);
+    }
+  });
 }
 
 class InPlace : public KernelTest {};

@@ -132,7 +132,7 @@ TEST(Rounds, APlanCostsWhatACallWithOneTakesLonger) {
   ASSERT_TRUE(subject.ok()) << subject.error().message;
   EXPECT_NEAR((*subject)->plan_seconds, 12e-6, 1e-9);
   const double begin = clock.now();
-  ASSERT_TRUE(make_planned_subject(candidate, args)->run(3).ok());
+  ASSERT_TRUE(make_plain_subject(candidate, args).value()->run(3).ok());
   EXPECT_NEAR(clock.now() - begin, 3 * 13e-6, 1e-9);
 }
 

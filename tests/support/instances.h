@@ -66,15 +66,25 @@ inline Shape shape_of(std::string_view text) {
   return *shape;
 }
 
+/// With the plan for any data where `for_any`; none where the kernel has no such plan for the shape.
+inline Result<std::optional<backends::Call>> make_call(const backends::Kernel& kernel, const Args& args,
+                                                       bool for_any) {
+  if (for_any) return backends::Call::make_for_any(kernel, args);
+  FULCRUM_TRY(backends::Call call, backends::Call::make(kernel, args));
+  return std::optional<backends::Call>(std::move(call));
+}
+
 /// One call on the problem's arguments; false when the kernel does not support the shape or its type.
-inline bool run(const backends::Kernel& kernel, ops::Problem& problem, std::int64_t count = 1) {
+inline bool run(const backends::Kernel& kernel, ops::Problem& problem, std::int64_t count = 1,
+                bool for_any = false) {
   if (!backends::takes_dtype(kernel, problem.op(), problem.shape().dtype)) return false;
-  auto call = backends::Call::make(kernel, problem.args());
+  auto call = make_call(kernel, problem.args(), for_any);
   if (!call.ok()) {
     EXPECT_EQ(call.error().code, Code::unsupported) << call.error().message;
     return false;
   }
-  const fulcrum_status status = call->run(count);
+  if (!*call) return false;
+  const fulcrum_status status = (*call)->run(count);
   EXPECT_EQ(status.code, FULCRUM_OK) << (status.message ? status.message : "");
   return true;
 }

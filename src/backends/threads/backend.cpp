@@ -57,7 +57,11 @@ const fulcrum_kernel* inner_of(const fulcrum_kernel& kernel) {
   return plain;
 }
 
-fulcrum_status make_plan(const fulcrum_kernel* self, const fulcrum_args* a, void** made) {
+using MakePlan = decltype(fulcrum_kernel::plan);
+
+/// `inner_plan` names what makes the plan of the SIMD kernel. Where that has none for any data, there is none of ours.
+fulcrum_status make(const fulcrum_kernel* self, const fulcrum_args* a, MakePlan fulcrum_kernel::*inner_plan,
+                    void** made) {
   const auto op = ops::find(self->op);
   const fulcrum_kernel* inner = inner_of(*self);
   if (!op.ok() || !inner) return fulcrum_status{FULCRUM_UNSUPPORTED, "no SIMD kernel to split"};
@@ -70,13 +74,22 @@ fulcrum_status make_plan(const fulcrum_kernel* self, const fulcrum_args* a, void
     plan->scratch.reset(::operator new (static_cast<std::size_t>(bytes), std::align_val_t{64}, std::nothrow));
     if (!plan->scratch) return fulcrum_status{FULCRUM_OUT_OF_MEMORY, "no memory for the parts of the result"};
   }
-  if (inner->plan) {
+  if (inner->*inner_plan) {
     const PlanThreads all(self->threads);
-    const fulcrum_status status = inner->plan(inner, a, &plan->inner_plan);
+    const fulcrum_status status = (inner->*inner_plan)(inner, a, &plan->inner_plan);
     if (status.code != FULCRUM_OK) return status;
+    if (!plan->inner_plan && inner_plan == &fulcrum_kernel::plan_for_any) return done();
   }
   *made = plan.release();
   return done();
+}
+
+fulcrum_status make_plan(const fulcrum_kernel* self, const fulcrum_args* a, void** made) {
+  return make(self, a, &fulcrum_kernel::plan, made);
+}
+
+fulcrum_status make_plan_for_any(const fulcrum_kernel* self, const fulcrum_args* a, void** made) {
+  return make(self, a, &fulcrum_kernel::plan_for_any, made);
 }
 
 void drop_plan(void* plan) { delete static_cast<Plan*>(plan); }
@@ -132,6 +145,7 @@ std::vector<fulcrum_kernel> make_table() {
     if (!inner.partial || !op.ok() || op.value()->split.phases == 0) continue;
     fulcrum_kernel entry = inner;
     entry.plan = make_plan;
+    if (entry.plan_for_any) entry.plan_for_any = make_plan_for_any;
     entry.drop = drop_plan;
     entry.run = run;
     entry.partial = nullptr;

@@ -3,7 +3,8 @@
 //
 // lstm_cell by register tiles that hold all four gates of one vector of hidden units for several batch rows: the sums
 // start at the bias, take the inputs, then the hidden state, and go through the point-wise part without leaving the
-// registers. Weights are laid out for that once, when the call is planned.
+// registers. Weights are laid out for that once, when the call is planned. A plan for any data has none of that: its
+// calls take the weights as they lie.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/kernels/lstm_cell.cpp"
 #include <fulcrum/ops/lstm_cell.h>
@@ -19,6 +20,7 @@
 
 #include "backends/plan_threads.h"
 #include "backends/simd/isa.h"
+#include "backends/simd/lstm_dots-inl.h"
 #include "backends/simd/math-inl.h"
 #include "backends/simd/plan_memory.h"
 #include "backends/simd/transpose-inl.h"
@@ -29,7 +31,7 @@
 namespace fulcrum::backends::simd {
 
 /// One panel a vector of hidden units: its biases, then for each input and each hidden unit its weights, always the
-/// four gates side by side. `run` is of the instruction set that the panels were made for.
+/// four gates side by side. `run` is of the instruction set that the panels were made for; without panels it needs none.
 struct LstmPlan {
   hwy::AlignedFreeUniquePtr<float[]> panels;
   void (*run)(const fulcrum_args& a, const LstmPlan& plan, std::int64_t begin, std::int64_t end) = nullptr;
@@ -42,29 +44,12 @@ HWY_BEFORE_NAMESPACE();
 namespace fulcrum::backends::simd::HWY_NAMESPACE {
 namespace {
 
-constexpr std::size_t kGates = ops::kLstmGates;
 constexpr std::size_t kPanelColumns = kGates * kLanes;
 // Accumulators, a broadcast a row and one vector of weights: 6 * 4 + 6 + 1 of 32 registers with AVX-512, 3 * 4 + 3 + 1
 // of 16 elsewhere.
 constexpr std::size_t kTileRows = HWY_TARGET <= HWY_AVX3 ? 6 : 3;
 
-/// The arguments by name.
-struct Cell {
-  const float *x, *h, *c;
-  float *next_h, *next_c;
-  std::size_t inputs, hidden;
-
-  explicit Cell(const fulcrum_args& a)
-      : x(a.in<float>(0)),
-        h(a.in<float>(1)),
-        c(a.in<float>(2)),
-        next_h(a.out<float>(6)),
-        next_c(a.out<float>(7)),
-        inputs(static_cast<std::size_t>(a.dim[1])),
-        hidden(static_cast<std::size_t>(a.dim[2])) {}
-
-  std::size_t panel_floats() const { return (1 + inputs + hidden) * kPanelColumns; }
-};
+std::size_t panel_floats(const LstmCell& cell) { return (1 + cell.inputs + cell.hidden) * kPanelColumns; }
 
 /// sum += weights[n, kPanelColumns] * from, for kRows rows of `from`.
 template <std::size_t kRows>
@@ -86,7 +71,7 @@ HWY_INLINE void add_products(const float* weights, const float* from, std::size_
 
 /// kRows batch rows from `row` on, `lanes` hidden units from `unit` on.
 template <std::size_t kRows>
-HWY_NOINLINE void step(const Cell& cell, const float* panel, std::size_t row, std::size_t unit,
+HWY_NOINLINE void step(const LstmCell& cell, const float* panel, std::size_t row, std::size_t unit,
                        std::size_t lanes) {
   const Float d;
   Floats sum[kRows][kGates];
@@ -99,23 +84,10 @@ HWY_NOINLINE void step(const Cell& cell, const float* panel, std::size_t row, st
   add_products<kRows>(panel, cell.x + row * cell.inputs, cell.inputs, sum);
   add_products<kRows>(panel + cell.inputs * kPanelColumns, cell.h + row * cell.hidden, cell.hidden, sum);
   HWY_UNROLL(8)
-  for (std::size_t i = 0; i < kRows; ++i) {
-    const std::size_t at = (row + i) * cell.hidden + unit;
-    const auto before = lanes == kLanes ? hn::LoadU(d, cell.c + at) : load_first(cell.c + at, lanes);
-    const auto kept = hn::Mul(sigmoid(sum[i][ops::kGateForget]), before);
-    const auto c = hn::MulAdd(sigmoid(sum[i][ops::kGateInput]), tanh(sum[i][ops::kGateCell]), kept);
-    const auto h = hn::Mul(sigmoid(sum[i][ops::kGateOutput]), tanh(c));
-    if (lanes == kLanes) {
-      hn::StoreU(c, d, cell.next_c + at);
-      hn::StoreU(h, d, cell.next_h + at);
-    } else {
-      store_first(c, cell.next_c + at, lanes);
-      store_first(h, cell.next_h + at, lanes);
-    }
-  }
+  for (std::size_t i = 0; i < kRows; ++i) step_units(cell, sum[i], row + i, unit, lanes);
 }
 
-using Step = void (*)(const Cell&, const float*, std::size_t, std::size_t, std::size_t);
+using Step = void (*)(const LstmCell&, const float*, std::size_t, std::size_t, std::size_t);
 template <std::size_t... kIndex>
 constexpr std::array<Step, sizeof...(kIndex)> steps(std::index_sequence<kIndex...>) {
   return {step<kIndex + 1>...};
@@ -123,7 +95,7 @@ constexpr std::array<Step, sizeof...(kIndex)> steps(std::index_sequence<kIndex..
 constexpr auto kSteps = steps(std::make_index_sequence<kTileRows>());
 
 /// Rows are dealt out evenly over tiles, since a short tile reads as many weights as a full one.
-void run_rows(const Cell& cell, const float* panel, std::size_t row, std::size_t end, std::size_t unit) {
+void run_rows(const LstmCell& cell, const float* panel, std::size_t row, std::size_t end, std::size_t unit) {
   const std::size_t lanes = std::min(kLanes, cell.hidden - unit);
   for (std::size_t left = (end - row + kTileRows - 1) / kTileRows; row < end; --left) {
     const std::size_t rows = (end - row + left - 1) / left;
@@ -132,19 +104,33 @@ void run_rows(const Cell& cell, const float* panel, std::size_t row, std::size_t
   }
 }
 
-void run_pieces(const fulcrum_args& a, const LstmPlan& plan, std::int64_t begin, std::int64_t end) {
-  const Cell cell(a);
+/// Calls work(row, last_row, unit, last_unit) for each piece.
+template <class Work>
+HWY_INLINE void for_pieces(const fulcrum_args& a, std::int64_t begin, std::int64_t end, const Work& work) {
   const std::int64_t row_blocks = (a.dim[0] + ops::kLstmRows - 1) / ops::kLstmRows;
   for (std::int64_t piece = begin; piece < end; ++piece) {
-    const std::int64_t row = piece % row_blocks * ops::kLstmRows;
-    const auto last_row = static_cast<std::size_t>(std::min(row + ops::kLstmRows, a.dim[0]));
-    const auto first = static_cast<std::size_t>(piece / row_blocks * ops::kLstmUnits);
-    const std::size_t last = std::min(first + static_cast<std::size_t>(ops::kLstmUnits), cell.hidden);
-    for (std::size_t unit = first; unit < last; unit += kLanes) {
-      const float* panel = plan.panels.get() + unit / kLanes * cell.panel_floats();
-      run_rows(cell, panel, static_cast<std::size_t>(row), last_row, unit);
-    }
+    const std::int64_t row = piece % row_blocks * ops::kLstmRows, unit = piece / row_blocks * ops::kLstmUnits;
+    const auto last_row = std::min(row + ops::kLstmRows, a.dim[0]);
+    const auto last_unit = std::min(unit + ops::kLstmUnits, a.dim[2]);
+    work(static_cast<std::size_t>(row), static_cast<std::size_t>(last_row), static_cast<std::size_t>(unit),
+         static_cast<std::size_t>(last_unit));
   }
+}
+
+void run_packed(const fulcrum_args& a, const LstmPlan& plan, std::int64_t begin, std::int64_t end) {
+  const LstmCell cell(a);
+  for_pieces(a, begin, end,
+             [&](std::size_t row, std::size_t last_row, std::size_t first, std::size_t last) HWY_ATTR {
+               for (std::size_t unit = first; unit < last; unit += kLanes)
+                 run_rows(cell, plan.panels.get() + unit / kLanes * panel_floats(cell), row, last_row, unit);
+             });
+}
+
+void run_in_place(const fulcrum_args& a, const LstmPlan&, std::int64_t begin, std::int64_t end) {
+  const LstmCell cell(a);
+  for_pieces(a, begin, end,
+             [&](std::size_t row, std::size_t last_row, std::size_t first, std::size_t last)
+                 HWY_ATTR { step_in_place(cell, row, last_row, first, last); });
 }
 
 /// Rows `gate * hidden + unit ...` of a weight matrix [4 * hidden, n] as columns of a panel.
@@ -165,28 +151,30 @@ struct Packing {
 
 void pack_panels(void* context, std::int64_t begin, std::int64_t end) {
   const auto& [a, panels] = *static_cast<const Packing*>(context);
-  const Cell cell(a);
+  const LstmCell cell(a);
   for (auto p = static_cast<std::size_t>(begin); p < static_cast<std::size_t>(end); ++p) {
-    float* panel = panels + p * cell.panel_floats();
-    pack(a.in<float>(5), cell.hidden, 1, p * kLanes, panel);
+    float* panel = panels + p * panel_floats(cell);
+    pack(cell.bias, cell.hidden, 1, p * kLanes, panel);
     panel += kPanelColumns;
-    pack(a.in<float>(3), cell.hidden, cell.inputs, p * kLanes, panel);
+    pack(cell.x_weights, cell.hidden, cell.inputs, p * kLanes, panel);
     panel += cell.inputs * kPanelColumns;
-    pack(a.in<float>(4), cell.hidden, cell.hidden, p * kLanes, panel);
+    pack(cell.h_weights, cell.hidden, cell.hidden, p * kLanes, panel);
   }
 }
 
 bool make_lstm_plan(const fulcrum_args& a, LstmPlan& plan) {
-  const Cell cell(a);
-  const std::size_t panels = (cell.hidden + kLanes - 1) / kLanes, floats = panels * cell.panel_floats();
+  const LstmCell cell(a);
+  const std::size_t panels = (cell.hidden + kLanes - 1) / kLanes, floats = panels * panel_floats(cell);
   plan.panels = plan_memory<float>(floats);
-  plan.run = run_pieces;
+  plan.run = run_packed;
   if (!plan.panels) return false;
   Packing packing{a, plan.panels.get()};
   plan_parts(static_cast<std::int64_t>(panels), static_cast<std::int64_t>(floats * sizeof(float)),
              pack_panels, &packing);
   return true;
 }
+
+void make_lstm_plan_for_any(LstmPlan& plan) { plan.run = run_in_place; }
 
 }  // namespace
 }  // namespace fulcrum::backends::simd::HWY_NAMESPACE
@@ -197,12 +185,22 @@ namespace fulcrum::backends::simd {
 namespace {
 
 HWY_EXPORT(make_lstm_plan);
+HWY_EXPORT(make_lstm_plan_for_any);
 
 fulcrum_status make_plan(const fulcrum_kernel*, const fulcrum_args* a, void** made) {
   auto plan = std::make_unique<LstmPlan>();
   if (!(HWY_DYNAMIC_DISPATCH(make_lstm_plan))(*a, *plan)) {
     return fulcrum_status{FULCRUM_OUT_OF_MEMORY, "no memory for the packed weights"};
   }
+  *made = plan.release();
+  return done();
+}
+
+/// With more batch rows laying weights out is a tenth of the call, and tiles over them gain more than that.
+fulcrum_status make_plan_for_any(const fulcrum_kernel*, const fulcrum_args* a, void** made) {
+  if (a->dim[0] > ops::kLstmRows) return done();
+  auto plan = std::make_unique<LstmPlan>();
+  (HWY_DYNAMIC_DISPATCH(make_lstm_plan_for_any))(*plan);
   *made = plan.release();
   return done();
 }
@@ -232,7 +230,8 @@ std::span<const fulcrum_kernel> lstm_cell() {
                                             .drop = drop_plan,
                                             .run = run,
                                             .partial = partial,
-                                            .plan_reads = 0b111000}};
+                                            .plan_reads = 0b111000,
+                                            .plan_for_any = make_plan_for_any}};
   return kernels;
 }
 }  // namespace kernels
