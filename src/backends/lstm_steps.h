@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// lstm_sequence as steps of a backend's lstm_cell. A step is a phase of the call, so that threads may share its pieces;
-// the cell's plan serves all steps.
+// lstm_sequence as steps of a backend's lstm_cell, by rows or by steps (lstm_by_rows). The cell's plan serves all steps.
 #pragma once
 
 #include <fulcrum/ops/lstm_cell.h>
@@ -36,17 +35,21 @@ struct LstmSteps {
       if (begin == 0) std::copy_n(a->in<float>(ops::kSequenceC), state, a->out<float>(ops::kSequenceNextC));
       return;
     }
-    const fulcrum_args step = ops::lstm_step(*a, phase);
-    cell().partial(&step, 0, begin, end, scratch);
+    if (!ops::lstm_by_rows(*a)) {
+      const fulcrum_args step = ops::lstm_step(*a, phase);
+      return cell().partial(&step, 0, begin, end, scratch);
+    }
+    for (std::int64_t t = 0; t < a->dim[ops::kSequenceSteps]; ++t) {
+      const fulcrum_args step = ops::lstm_rows(ops::lstm_step(*a, t), begin, end);
+      cell().partial(&step, 0, 0, ops::lstm_pieces(step.dim[2], step.dim[0]), scratch);
+    }
   }
 
   static fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
-    const std::int64_t units = (a->dim[ops::kSequenceHidden] + ops::kLstmUnits - 1) / ops::kLstmUnits;
-    const std::int64_t rows = (a->dim[ops::kSequenceBatch] + ops::kLstmRows - 1) / ops::kLstmRows;
-    const std::int64_t steps = std::max<std::int64_t>(1, a->dim[ops::kSequenceSteps]);
+    const std::int64_t pieces = ops::lstm_sequence_pieces(*a);
     for (std::int64_t call = 0; call < count; ++call) {
-      for (std::int64_t t = 0; t < steps; ++t)
-        partial(a, static_cast<std::int32_t>(t), 0, units * rows, nullptr);
+      for (int phase = 0; phase < ops::lstm_sequence_phases(*a); ++phase)
+        partial(a, phase, 0, pieces, nullptr);
     }
     return done();
   }

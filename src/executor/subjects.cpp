@@ -61,8 +61,8 @@ Result<double> seconds_of(Subject& subject, const measure::Clock& clock) {
 
 /// What a call on plain memory takes longer than `kept`, whose plan is there. Not what the plan takes by itself: lstm_cell of
 /// some microseconds, its weights packed by several threads, took two to three times the sum of both. The first plan of a
-/// kernel may load a library, and short ones wake parked threads at first: they are many. Two calls that differ by less
-/// than they vary differ by little, not by nothing.
+/// kernel may load a library, and short ones wake parked threads at first: they are many. With a plan for any data both may
+/// differ by less than they vary: by little then, not by nothing.
 Result<double> plan_seconds_of(const Candidate& candidate, const Args& host, Subject& kept,
                                const measure::Clock& clock) {
   FULCRUM_TRY(const auto plain, make_plain_subject(candidate, host));
@@ -77,7 +77,8 @@ Result<double> plan_seconds_of(const Candidate& candidate, const Args& host, Sub
     spent += plan_and_run;
   }
   const double run = lower_median(without);
-  return std::max({kLeastPlanSeconds, kLeastPlanShare * run, lower_median(with) - run});
+  const double least = candidate.kernel.entry().plan_for_any ? kLeastPlanShare * run : kLeastPlanSeconds;
+  return std::max(least, lower_median(with) - run);
 }
 
 class DeviceSubject final : public Subject {

@@ -240,10 +240,7 @@ void make_inputs(const Args& args, std::uint64_t) {
   }
 }
 
-std::int64_t pieces(const Args& args, int) { return lstm_pieces(args.dim[kHidden], args.dim[kBatch]); }
-
-/// A step is a phase; without steps one phase hands the state on.
-int phases(const Args& args) { return static_cast<int>(std::max<std::int64_t>(1, args.dim[kSteps])); }
+std::int64_t pieces(const Args& args, int) { return lstm_sequence_pieces(args); }
 
 }  // namespace
 
@@ -262,12 +259,13 @@ Op lstm_sequence() {
       .check_all = check_all,
       .check_all_drawn_only = true,
       .make_inputs = make_inputs,
-      .split = Split{.phases = 1, .pieces = pieces, .phases_for = phases},
+      .split = Split{.phases = 1, .pieces = pieces, .phases_for = lstm_sequence_phases},
       .symbols = {"*lstm_sequence*", "*LSTM_elementWise*", "*RNN_blockPersist*"},
       .default_sizes = {"T=16,B=32,I=64,H=128", "T=64,B=1,I=64,H=64", "T=100,B=1,I=256,H=256",
                         "T=32,B=64,I=64,H=256", "T=8,B=64,I=512,H=512", "T=7,B=5,I=33,H=77"},
       .edge_shapes = {"T=3,B=5,I=33,H=77", "T=3,B=49,I=2,H=17", "T=0,B=3,I=2,H=5", "T=4,B=3,I=200,H=256",
-                      "T=3,B=9,I=5,H=257", "T=3,B=33,I=64,H=128", "T=3,B=33,I=20,H=260"},
+                      "T=3,B=9,I=5,H=257", "T=3,B=33,I=64,H=128", "T=3,B=33,I=20,H=260",
+                      "T=2,B=50,I=20,H=260", "T=2,B=12,I=3,H=5"},
       .reference_cost =
           [](const Args& args) { return 20.0 * static_cast<double>(args.dim[kInputs] + args.dim[kHidden]); },
   };

@@ -7,11 +7,17 @@
 
 #include <fulcrum/ops.h>
 
+#include <algorithm>
+
 namespace fulcrum::ops {
 
 /// Piece u * batch_blocks + b is hidden units 16 u .. of batch rows 48 b .. .
 inline constexpr std::int64_t kLstmUnits = 16;
 inline constexpr std::int64_t kLstmRows = 48;
+
+inline std::int64_t lstm_pieces(std::int64_t hidden, std::int64_t batch) {
+  return (hidden + kLstmUnits - 1) / kLstmUnits * ((batch + kLstmRows - 1) / kLstmRows);
+}
 
 /// Rows of W_ih, W_hh and b come in this order, H of each.
 enum LstmGate { kGateInput, kGateForget, kGateCell, kGateOutput, kLstmGates };
@@ -34,6 +40,37 @@ inline Args lstm_step(const Args& sequence, std::int64_t t) {
     cell.ptr[kSequenceC] = sequence.ptr[kSequenceNextC];
     cell.ptr[kSequenceY] = static_cast<float*>(sequence.ptr[kSequenceY]) + t * batch * hidden;
   }
+  return cell;
+}
+
+/// Batch rows know nothing of each other: where there are several, and weights that fit into a core's own cache, a piece of
+/// a sequence is a row with all its steps, and nobody waits for anybody between them. Else steps are phases, whose pieces
+/// are those of a cell; without steps one phase hands the state on.
+inline bool lstm_by_rows(const Args& sequence) {
+  constexpr std::int64_t kLeastRows = 12, kMostWeights = 128 << 10;
+  const std::int64_t inputs = sequence.dim[kSequenceInputs], hidden = sequence.dim[kSequenceHidden];
+  return sequence.dim[kSequenceBatch] >= kLeastRows && hidden < kMostWeights && inputs < kMostWeights &&
+         kLstmGates * hidden * (inputs + hidden) <= kMostWeights;
+}
+
+inline int lstm_sequence_phases(const Args& sequence) {
+  return lstm_by_rows(sequence) ? 1
+                                : static_cast<int>(std::max<std::int64_t>(1, sequence.dim[kSequenceSteps]));
+}
+inline std::int64_t lstm_sequence_pieces(const Args& sequence) {
+  const std::int64_t batch = sequence.dim[kSequenceBatch];
+  return lstm_by_rows(sequence) ? batch : lstm_pieces(sequence.dim[kSequenceHidden], batch);
+}
+
+/// The call of lstm_cell for rows [begin, end) of `cell`'s.
+inline Args lstm_rows(Args cell, std::int64_t begin, std::int64_t end) {
+  const std::int64_t inputs = cell.dim[1], hidden = cell.dim[2];
+  for (const int slot :
+       {kSequenceX + 0, kSequenceH + 0, kSequenceC + 0, kSequenceY + 0, kSequenceNextC + 0}) {
+    float* rows = static_cast<float*>(cell.ptr[slot]);
+    if (rows) cell.ptr[slot] = rows + begin * (slot == kSequenceX ? inputs : hidden);
+  }
+  cell.dim[0] = end - begin;
   return cell;
 }
 

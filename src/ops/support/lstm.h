@@ -38,9 +38,4 @@ inline std::string check_network(std::span<const Checked> checked, double larges
                      rms_error);
 }
 
-/// Pieces of a step: tiles of hidden units by batch rows.
-inline std::int64_t lstm_pieces(std::int64_t hidden, std::int64_t batch) {
-  return divide_up(hidden, kLstmUnits) * divide_up(batch, kLstmRows);
-}
-
 }  // namespace fulcrum::ops
