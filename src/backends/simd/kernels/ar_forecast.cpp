@@ -99,38 +99,90 @@ HWY_INLINE Floats less_origin(Coefficient coefficient, std::size_t order, std::s
 /// What the lanes of a group need: nothing, an origin for those that are tiny, or rounding too.
 enum class Need { nothing, origin, rounding };
 
-/// y[order + t, lane] from the rows above, kVectors vectors wide.
+/// Forecasts of the lanes of a group, kVectors vectors wide.
 template <std::size_t kVectors, Need kNeed, class Coefficient>
-HWY_NOINLINE void forecast_lanes(Coefficient coefficient, std::size_t order, std::size_t steps, Scales scales,
-                                 float* y) {
-  const Float d;
-  constexpr bool kAnyScaled = kNeed != Need::nothing;
-  ScaledLanes lanes[kVectors];
-  if constexpr (kAnyScaled) {
-    for (std::size_t v = 0; v < kVectors; ++v) lanes[v].set(scales, v);
+class Lanes {
+ public:
+  Lanes(Coefficient coefficient, std::size_t order, Scales scales, float* y)
+      : coefficient_(coefficient), order_(order), y_(y) {
+    if constexpr (kNeed != Need::nothing) {
+      for (std::size_t v = 0; v < kVectors; ++v) lanes_[v].set(scales, v);
+    }
   }
-  for (std::size_t t = 0; t < steps; ++t) {
-    Floats sum[kVectors], before[kVectors];
+
+  /// y[order + t, lane] from the rows above, for all t.
+  HWY_INLINE void run(std::size_t steps) const {
+    std::size_t t = 0;
+    for (; kAtOnce > 1 && order_ >= kAtOnce && t + kAtOnce <= steps; t += kAtOnce) run_at_once(t);
+    for (; t < steps; ++t) {
+      Floats sum[kVectors];
+      begin(sum);
+      finish(t, 0, sum);
+    }
+  }
+
+ private:
+  // Chains that overlap. A chain of roundings is so long that a CPU sees no two steps of it at once.
+  static constexpr std::size_t kAtOnce = kVectors == 1 ? 4 : kVectors == 2 ? 2 : 1;
+
+  HWY_INLINE const float* row(std::size_t number) const { return y_ + number * kGroup; }
+  HWY_INLINE void begin(Floats (&sum)[kVectors]) const {
     HWY_UNROLL(4)
-    for (std::size_t v = 0; v < kVectors; ++v) sum[v] = kAnyScaled ? lanes[v].origin : hn::Zero(d);
-    const float* const oldest = y + t * kGroup;
-    const float* row = oldest;
-    for (std::size_t lag = order; lag-- > 0; row += kGroup) {
+    for (std::size_t v = 0; v < kVectors; ++v)
+      sum[v] = kNeed == Need::nothing ? hn::Zero(Float()) : lanes_[v].origin;
+  }
+  HWY_INLINE Floats add(Floats c, Floats value, Floats sum, std::size_t v) const {
+    return kNeed == Need::rounding ? add_scaled(c, value, sum, lanes_[v].rounded) : fused(c, value, sum);
+  }
+
+  /// kAtOnce steps: a step needs the one before it for its newest lag alone, so all of them take their older ones together.
+  HWY_INLINE void run_at_once(std::size_t t) const {
+    Floats sum[kAtOnce][kVectors];
+    HWY_UNROLL(4)
+    for (auto& one : sum) begin(one);
+    std::size_t taken = 0;
+    for (; taken + kAtOnce <= order_; ++taken) {
       HWY_UNROLL(4)
       for (std::size_t v = 0; v < kVectors; ++v) {
-        const auto c = coefficient(lag, v), value = hn::LoadU(d, row + v * kLanes);
-        if constexpr (kAnyScaled) before[v] = sum[v];
-        sum[v] = kNeed == Need::rounding ? add_scaled(c, value, sum[v], lanes[v].rounded)
-                                         : fused(c, value, sum[v]);
+        const auto c = coefficient_(order_ - 1 - taken, v);
+        HWY_UNROLL(4)
+        for (std::size_t j = 0; j < kAtOnce; ++j)
+          sum[j][v] = add(c, hn::LoadU(Float(), row(t + j + taken) + v * kLanes), sum[j][v], v);
+      }
+    }
+    for (std::size_t j = 0; j < kAtOnce; ++j) finish(t + j, taken, sum[j]);
+  }
+
+  /// Step t, of which so many lags are in the sums.
+  HWY_INLINE void finish(std::size_t t, std::size_t taken, Floats (&sum)[kVectors]) const {
+    const Float d;
+    Floats before[kVectors];
+    for (; taken < order_; ++taken) {
+      HWY_UNROLL(4)
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        if constexpr (kNeed != Need::nothing) before[v] = sum[v];
+        sum[v] =
+            add(coefficient_(order_ - 1 - taken, v), hn::LoadU(d, row(t + taken) + v * kLanes), sum[v], v);
       }
     }
     HWY_UNROLL(4)
     for (std::size_t v = 0; v < kVectors; ++v) {
-      if constexpr (kAnyScaled)
-        sum[v] = less_origin(coefficient, order, v, oldest, before[v], sum[v], lanes[v]);
-      hn::StoreU(sum[v], d, y + (order + t) * kGroup + v * kLanes);
+      if constexpr (kNeed != Need::nothing)
+        sum[v] = less_origin(coefficient_, order_, v, row(t), before[v], sum[v], lanes_[v]);
+      hn::StoreU(sum[v], d, y_ + (order_ + t) * kGroup + v * kLanes);
     }
   }
+
+  Coefficient coefficient_;
+  std::size_t order_;
+  float* y_;
+  ScaledLanes lanes_[kVectors];
+};
+
+template <std::size_t kVectors, Need kNeed, class Coefficient>
+HWY_NOINLINE void forecast_lanes(Coefficient coefficient, std::size_t order, std::size_t steps, Scales scales,
+                                 float* y) {
+  Lanes<kVectors, kNeed, Coefficient>(coefficient, order, scales, y).run(steps);
 }
 
 template <Need kNeed, class Coefficient>
