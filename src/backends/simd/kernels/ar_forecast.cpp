@@ -113,7 +113,9 @@ class Lanes {
   /// y[order + t, lane] from the rows above, for all t.
   HWY_INLINE void run(std::size_t steps) const {
     std::size_t t = 0;
-    for (; kAtOnce > 1 && order_ >= kAtOnce && t + kAtOnce <= steps; t += kAtOnce) run_at_once(t);
+    if (kAtOnce > 1 && order_ >= 2 * kAtOnce) {  // fewer lags overlap by themselves
+      for (; t + kAtOnce <= steps; t += kAtOnce) run_at_once(t);
+    }
     for (; t < steps; ++t) {
       Floats sum[kVectors];
       begin(sum);
