@@ -195,7 +195,7 @@ typedef struct fulcrum_backend {
   fulcrum_status (*mark_seconds)(void* begin, void* end, double* seconds);
 
   uint32_t
-      kernel_bytes; /* sizeof(fulcrum_kernel) where this was built: the stride of kernels(). 0: of version 1 */
+      kernel_bytes; /* sizeof(fulcrum_kernel) where this was built: the stride of kernels(). 0: of version 2 */
 
   fulcrum_status (*fill)(void* pointer, int32_t byte, size_t bytes, void* stream); /* optional */
 

@@ -8,10 +8,10 @@
 """
 import ctypes
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 SLOTS = 8
 ENTRY = "fulcrum_backend_v1"
-FIRST_KERNEL_BYTES = 112  # sizeof(fulcrum_kernel) of version 1, for modules that do not say theirs
+FIRST_KERNEL_BYTES = 128  # sizeof(fulcrum_kernel) of version 2, for modules that do not say theirs
 
 _text = ctypes.c_char_p
 _pointer = ctypes.c_void_p
