@@ -30,6 +30,7 @@ constexpr double kPasses[] = {0.45, 0.69, 0.93};  // where they end, of the budg
 // seconds, so that all of them at the end might find it as it was.
 constexpr double kHeldUpShare = 0.04, kHeldUpAtTheEnd = 0.07;
 constexpr int kHeldUpLooks = 3;
+constexpr int kForkRounds = 24;
 // After the first pass time goes where a wrong choice would cost most, within these factors.
 constexpr double kLeastFactor = 0.4, kMostFactor = 3, kEnoughShapes = 40;
 
@@ -114,7 +115,8 @@ Result<std::shared_ptr<const Table>> calibrate_table(const backends::Backend* de
     if (device) {
       FULCRUM_TRY(costs, measure_costs(*device, clock));
     }
-    measure_forks(clock, costs);
+    costs.forks = measure_forks(clock, kForkRounds);
+    costs.fork_seconds = fork_seconds(costs.forks, backends::usable_threads());
     looks.push_back(std::move(costs));
     stored.data.costs = all_costs();
     return {};

@@ -4,7 +4,6 @@
 // What one more copy adds to a call: two copies and a wait, less one copy and a wait, at a few sizes. Data that comes
 // home is also looked at once, as whatever fetched it will.
 #include <fulcrum/backends/device.h>
-#include <fulcrum/backends/workers.h>
 
 #include <algorithm>
 #include <cmath>
@@ -124,35 +123,11 @@ struct Probe {
   }
 };
 
-double measure_fork(int threads, const measure::Clock& clock) {
-  if (threads < 2) return 0;
-  constexpr int kForks = 32;
-  std::vector<double> times;
-  for (int round = 0; round < 4 * kRounds; ++round) {
-    const double begin = clock.now();
-    for (int i = 0; i < kForks; ++i) {
-      backends::on_each_thread(
-          threads, [](void*, std::int64_t, std::int64_t) {}, nullptr);
-    }
-    times.push_back((clock.now() - begin) / kForks);
-  }
-  // A bound for every call to come: what the machine does when it is left alone.
-  return stats::quantile(times, 0.25);
-}
-
 }  // namespace
 
 void grow(LinkCurve& curve) {
   for (std::size_t i = curve.knots.size() - 1; i-- > 0;)
     curve.knots[i].second = std::min(curve.knots[i].second, curve.knots[i + 1].second);
-}
-
-void measure_forks(const measure::Clock& clock, Costs& costs) {
-  const int all = backends::usable_threads();
-  for (int threads = 2; threads < all; threads *= 2)
-    costs.forks.emplace_back(threads, measure_fork(threads, clock));
-  costs.fork_seconds = measure_fork(all, clock);
-  if (all > 1) costs.forks.emplace_back(all, costs.fork_seconds);
 }
 
 Costs costs_of(std::span<const Costs> looks) {
@@ -174,8 +149,8 @@ Costs costs_of(std::span<const Costs> looks) {
     mean.launch_sync_seconds = together([](const Costs& look) { return look.launch_sync_seconds; });
   for (const Costs& look : looks) {
     mean.fork_seconds = std::min(mean.fork_seconds, look.fork_seconds);
-    for (std::size_t i = 0; i < mean.forks.size(); ++i)
-      mean.forks[i].second = std::min(mean.forks[i].second, look.forks[i].second);
+    mean.forks = least_of(mean.forks, look.forks);
+    mean.most_forks = most_of(mean.most_forks, look.forks);
   }
   return mean;
 }

@@ -8,8 +8,6 @@
 
 namespace fulcrum::executor {
 
-/// Handing nothing to 2, 4, .. all threads and taking it back, many times over.
-void measure_forks(const measure::Clock& clock, Costs& costs);
 Result<Costs> measure_costs(const backends::Backend& device, const measure::Clock& clock);
 /// Of several looks at one machine, at least one: what moves in the mean of their logarithms, forks at their best.
 Costs costs_of(std::span<const Costs> looks);

@@ -56,18 +56,10 @@ double Costs::home_seconds(const Traffic& traffic) const {
 
 double Costs::fork_of(int threads) const {
   if (threads <= 1) return 0;
-  if (forks.empty()) {  // of all threads alone: fewer are woken in less time
-    const int all = std::max(2, backends::usable_threads());
-    return fork_seconds * std::min(1.0, (threads - 1.0) / (all - 1.0));
-  }
-  for (std::size_t i = 0; i < forks.size(); ++i) {
-    const auto [right, high] = forks[i];
-    if (threads > right) continue;
-    if (i == 0 || threads == right) return high;
-    const auto [left, low] = forks[i - 1];
-    return low + (high - low) * (threads - left) / (right - left);
-  }
-  return forks.back().second;
+  if (!forks.empty()) return executor::fork_seconds(forks, threads);
+  // Of all threads alone: fewer are woken in less time.
+  const int all = std::max(2, backends::usable_threads());
+  return fork_seconds * std::min(1.0, (threads - 1.0) / (all - 1.0));
 }
 
 LinkCurve link_curve(std::span<const std::pair<std::int64_t, Quantity>> table, double wait_seconds) {

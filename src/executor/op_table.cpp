@@ -124,8 +124,12 @@ void MeasuredOpTable::hold_to_threads(const Features& f, Mask wanted, Estimates&
     // Several private caches together can hold what one cannot.
     double least = 0.8 * alone / parts;
     // Libraries may fork or not, as they see fit; our own threads do so for every phase.
-    if (runner.split) least += 0.9 * f.phases * costs_->fork_of(parts);
-    const double run = std::exp(static_cast<double>(out.log_seconds[c]));
+    double run = std::exp(static_cast<double>(out.log_seconds[c]));
+    if (runner.split) {
+      const double change = costs_->fork_change(parts);
+      run += f.phases * change;
+      least += 0.9 * f.phases * (costs_->fork_of(parts) + change);
+    }
     out.log_seconds[c] = static_cast<float>(std::log(std::max(run, least) + kForkRisk));
   }
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "executor/dispatch.h"
+#include "executor/forks.h"
 
 namespace fulcrum::executor {
 
@@ -48,10 +49,14 @@ struct Costs {
   LinkCurve pinned_in, pinned_out, pageable_in, pageable_out;
   // One copy back, the wait for it, and what reading it cold adds; what each further one adds. May be empty.
   LinkCurve pinned_home, pageable_home, pinned_more, pageable_more;
-  double launch_sync_seconds = 0;             // of an empty call to the device
-  double fork_seconds = 0;                    // of handing nothing to all threads and taking it back
-  std::vector<std::pair<int, double>> forks;  // the same for some counts of threads, ascending; may be empty
+  double launch_sync_seconds = 0;  // of an empty call to the device
+  double fork_seconds = 0;         // of handing nothing to all threads and taking it back
+  // The same for some counts of threads, at best and at worst while the table was made, and in this process. May be empty.
+  ForkTimes forks, most_forks, now_forks;
   double fork_of(int threads) const;
+  double fork_change(int threads) const {
+    return executor::fork_change(forks, most_forks, now_forks, threads);
+  }
   double in_seconds(const Traffic& traffic) const;
   double out_seconds(const Traffic& traffic) const;
   double home_seconds(const Traffic& traffic) const;
@@ -63,8 +68,10 @@ struct TableData {
   std::string description;
 };
 
-/// Fits every op. `device`: backend whose kernels are candidates too; null: none.
-std::shared_ptr<const Table> make_table(const backends::Backend* device, TableData data);
+/// Fits every op. `device`: backend whose kernels are candidates too; null: none. `clock`: what a fork takes now is looked
+/// at when the first op is asked for, if the table says what it took; null: it is not.
+std::shared_ptr<const Table> make_table(const backends::Backend* device, TableData data,
+                                        const measure::Clock* clock = nullptr);
 
 /// Seconds of copies as one that also waited took them, less the wait.
 LinkCurve link_curve(std::span<const std::pair<std::int64_t, Quantity>> table, double wait_seconds);

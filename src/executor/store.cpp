@@ -37,12 +37,17 @@ Json to_json(const LinkCurve& curve) {
   return knots;
 }
 
-Json to_json(const Costs& costs) {
+Json to_json(const ForkTimes& times) {
   Json forks = Json::array();
-  for (const auto& [threads, seconds] : costs.forks) forks.push_back({threads, seconds});
+  for (const auto& [threads, seconds] : times) forks.push_back({threads, seconds});
+  return forks;
+}
+
+Json to_json(const Costs& costs) {
   return Json{{"launch_sync_seconds", costs.launch_sync_seconds},
               {"fork_seconds", costs.fork_seconds},
-              {"forks", forks},
+              {"forks", to_json(costs.forks)},
+              {"most_forks", to_json(costs.most_forks)},
               {"pinned_home", to_json(costs.pinned_home)},
               {"pageable_home", to_json(costs.pageable_home)},
               {"pinned_more", to_json(costs.pinned_more)},
@@ -100,9 +105,9 @@ bool read_curve(const Json& costs, const char* name, LinkCurve& curve) {
   return std::is_sorted(curve.knots.begin(), curve.knots.end());
 }
 
-bool read_forks(const Json& costs, std::vector<std::pair<int, double>>& forks) {
-  const Json* all = member(costs, "forks", Json::value_t::array);
-  if (!all) return !costs.contains("forks");  // files of before have none
+bool read_forks(const Json& costs, const char* name, ForkTimes& forks) {
+  const Json* all = member(costs, name, Json::value_t::array);
+  if (!all) return !costs.contains(name);  // files of before have none
   for (const Json& fork : *all) {
     const bool right =
         fork.is_array() && fork.size() == 2 && fork[0].is_number_integer() && fork[1].is_number();
@@ -126,7 +131,8 @@ bool read_costs(const Json& json, Costs& costs) {
         std::pair{"pinned_more", &costs.pinned_more}, std::pair{"pageable_more", &costs.pageable_more}}) {
     if (all->contains(name) && !read_curve(*all, name, *curve)) return false;
   }
-  if (!read_forks(*all, costs.forks)) return false;
+  if (!read_forks(*all, "forks", costs.forks) || !read_forks(*all, "most_forks", costs.most_forks))
+    return false;
   return read_curve(*all, "pinned_in", costs.pinned_in) && read_curve(*all, "pinned_out", costs.pinned_out) &&
          read_curve(*all, "pageable_in", costs.pageable_in) &&
          read_curve(*all, "pageable_out", costs.pageable_out);

@@ -15,6 +15,8 @@
 namespace fulcrum::executor {
 namespace {
 
+constexpr int kForkRounds = 8;
+
 std::uint64_t next_version() {
   static std::atomic<std::uint64_t> last{0};
   return ++last;
@@ -22,8 +24,9 @@ std::uint64_t next_version() {
 
 class MeasuredTable final : public Table {
  public:
-  MeasuredTable(const backends::Backend* device, TableData data)
-      : description_(std::move(data.description)),
+  MeasuredTable(const backends::Backend* device, TableData data, const measure::Clock* clock)
+      : clock_(data.costs.most_forks.empty() ? nullptr : clock),
+        description_(std::move(data.description)),
         version_(next_version()),
         costs_(std::make_shared<const Costs>(std::move(data.costs))),
         caches_(caches_of(device)),
@@ -47,7 +50,15 @@ class MeasuredTable final : public Table {
     return at < ops_.size() ? std::span<const Candidate>(ops_[at].candidates) : std::span<const Candidate>();
   }
   void when_made(std::function<void(int, const OpTable&)> told) const override { told_ = std::move(told); }
-  std::string describe() const override { return description_; }
+  std::string describe() const override {
+    std::call_once(looked_, [this] { look_at_forks(); });
+    const int all = backends::usable_threads();
+    if (costs_->fork_change(all) == 0) return description_;
+    return fmt::format("{}; a fork to {} threads took {} to {} then and takes {} now", description_, all,
+                       human_seconds(fork_seconds(costs_->forks, all)),
+                       human_seconds(fork_seconds(costs_->most_forks, all)),
+                       human_seconds(fork_seconds(costs_->now_forks, all)));
+  }
   std::uint64_t version() const override { return version_; }
 
  private:
@@ -62,6 +73,7 @@ class MeasuredTable final : public Table {
 
   const OpTable* make(std::size_t at) const {
     const Part& part = ops_[at];
+    std::call_once(looked_, [this] { look_at_forks(); });
     const std::lock_guard lock(part.mutex);
     if (part.owned) return part.owned.get();
     part.owned = std::make_unique<const MeasuredOpTable>(*part.op, static_cast<int>(at), part.candidates,
@@ -71,9 +83,18 @@ class MeasuredTable final : public Table {
     return part.owned.get();
   }
 
+  void look_at_forks() const {
+    if (!clock_) return;
+    Costs now = *costs_;
+    now.now_forks = measure_forks(*clock_, kForkRounds);
+    costs_ = std::make_shared<const Costs>(std::move(now));
+  }
+
+  const measure::Clock* clock_;
+  mutable std::once_flag looked_;
   std::string description_;
   std::uint64_t version_;
-  std::shared_ptr<const Costs> costs_;
+  mutable std::shared_ptr<const Costs> costs_;
   Caches caches_;
   std::vector<Part> ops_;
   mutable std::function<void(int, const OpTable&)> told_;
@@ -96,14 +117,18 @@ TableData complete_data(const backends::Backend* device, std::optional<Stored> s
   return data;
 }
 
-std::shared_ptr<const Table> make_table(const backends::Backend* device, TableData data) {
-  return std::make_shared<MeasuredTable>(device, std::move(data));
+std::shared_ptr<const Table> make_table(const backends::Backend* device, TableData data,
+                                        const measure::Clock* clock) {
+  return std::make_shared<MeasuredTable>(device, std::move(data), clock);
 }
 
 Result<std::shared_ptr<const Table>> load_table(const backends::Backend* device, const Options& options) {
   std::optional<Stored> stored;
   if (options.load_table) stored = load_stored(device, options);
-  return make_table(device, complete_data(device, std::move(stored)));
+  // A frozen executor decides by its file alone; one on a clock of its own has no threads to look at.
+  const bool looks = !options.policy.frozen && !options.clock;
+  return make_table(device, complete_data(device, std::move(stored)),
+                    looks ? &measure::steady_clock() : nullptr);
 }
 
 }  // namespace fulcrum::executor

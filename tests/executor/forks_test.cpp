@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Forks that take longer now than when a table was made.
+#include "executor/forks.h"
+
+#include <fulcrum/backends.h>
+#include <gtest/gtest.h>
+
+#include "executor/features.h"
+#include "executor/named_ops.h"
+#include "executor/op_table.h"
+#include "executor/prior.h"
+#include "executor/store.h"
+
+namespace fulcrum::executor {
+namespace {
+
+TEST(Forks, ChangeIsWhatLiesOutsideOfAllThatWasSeen) {
+  const ForkTimes least = {{2, 1e-6}, {4, 2e-6}}, most = {{2, 1.2e-6}, {4, 4e-6}};
+  EXPECT_NEAR(fork_change(least, most, {{2, 3e-6}}, 2), 1.8e-6, 1e-12);
+  EXPECT_NEAR(fork_change(least, most, {{2, 0.5e-6}}, 2), -0.5e-6, 1e-12);
+  EXPECT_EQ(fork_change(least, most, {{2, 1.4e-6}, {4, 3e-6}}, 2), 0) << "as far as two looks differ";
+  EXPECT_EQ(fork_change(least, most, {{2, 3e-6}, {4, 3e-6}}, 4), 0) << "between least and most";
+  EXPECT_NEAR(fork_change(least, most, {{2, 3e-6}, {4, 9e-6}}, 3), 6e-6 - 2.6e-6, 1e-12);
+}
+
+TEST(Forks, WhatNobodyLookedAtHasNotChanged) {
+  const ForkTimes known = {{2, 1e-6}};
+  EXPECT_EQ(fork_change(known, known, {}, 2), 0);
+  EXPECT_EQ(fork_change(known, {}, {{2, 9e-6}}, 2), 0);
+  EXPECT_EQ(fork_change({}, known, {{2, 9e-6}}, 2), 0);
+}
+
+TEST(Forks, OfSeveralLooksTheRangeIsKeptNumberByNumber) {
+  const ForkTimes a = {{2, 1e-6}, {16, 5e-6}}, b = {{2, 2e-6}, {4, 3e-6}, {16, 4e-6}};
+  EXPECT_EQ(least_of(a, b), (ForkTimes{{2, 1e-6}, {4, 3e-6}, {16, 4e-6}}));
+  EXPECT_EQ(most_of(a, b), (ForkTimes{{2, 2e-6}, {4, 3e-6}, {16, 5e-6}}));
+}
+
+TEST(Forks, AreMeasuredForPowersOfTwoAndAllThreads) {
+  const ForkTimes found = measure_forks(measure::steady_clock(), 4);
+  if (backends::usable_threads() < 2) {
+    EXPECT_TRUE(found.empty());
+    return;
+  }
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found.front().first, 2);
+  EXPECT_EQ(found.back().first, backends::usable_threads());
+  for (const auto& [threads, seconds] : found) EXPECT_GT(seconds, 0) << threads;
+}
+
+TEST(Forks, NobodyIsForkedInsideOfAJob) {
+  ForkTimes inside = {{2, 1}};
+  const auto work = [](void* context, std::int64_t begin, std::int64_t) {
+    if (begin == 0) *static_cast<ForkTimes*>(context) = measure_forks(measure::steady_clock(), 2);
+  };
+  backends::parallel(2, 2, work, &inside);
+  if (backends::usable_threads() > 1) {
+    EXPECT_TRUE(inside.empty());
+  }
+}
+
+/// The prior's table, its forks at 1 us when it was made and at `now` today.
+std::shared_ptr<const Table> table_with(double now) {
+  TableData data = prior_data(nullptr);
+  data.costs.forks = data.costs.most_forks = {{2, 1e-6}};
+  data.costs.now_forks = {{2, now}};
+  return make_table(nullptr, std::move(data));
+}
+
+TEST(Forks, EveryPhaseOfACallOnThreadsIsDearerByTheChange) {
+  if (backends::usable_threads() < 2) GTEST_SKIP() << "one thread forks nothing";
+  const auto then = table_with(1e-6), later = table_with(3e-6);
+  int forked = 0;
+  for (const auto& [name, shape] :
+       {std::pair{"gelu", "n=200000"}, std::pair{"lstm_sequence", "T=30,B=2,I=50,H=90"}}) {
+    const ops::Op& op = op_named(name);
+    int index = 0;
+    while (ops::all()[static_cast<std::size_t>(index)] != &op) ++index;
+    const Args args = args_of(op, shape);
+    const Features f = FeatureMap(op).of(args);
+    ASSERT_GT(f.pieces, 1);
+    const auto before = then->of(index)->prices(args, {}), after = later->of(index)->prices(args, {});
+    for (std::size_t c = 0; c < before.size(); ++c) {
+      const Candidate& candidate = then->of(index)->candidates()[c];
+      const bool forks = candidate.threads > 1 && candidate.kernel.backend().name() == "threads";
+      const double change = forks ? f.phases * 2e-6 : 0;
+      // Nine tenths of it where a call was as short as forks alone allow.
+      EXPECT_GE(after[c].seconds - before[c].seconds, 0.9 * change - 1e-9) << candidate.kernel.name();
+      EXPECT_LE(after[c].seconds - before[c].seconds, 1.01 * change + 1e-9) << candidate.kernel.name();
+      forked += forks;
+    }
+  }
+  EXPECT_GE(forked, 2);
+  EXPECT_EQ(then->describe().find("takes"), std::string::npos);
+  EXPECT_NE(later->describe().find("took 1.00 us to 1.00 us then and takes 3.00 us now"), std::string::npos)
+      << later->describe();
+}
+
+}  // namespace
+}  // namespace fulcrum::executor
