@@ -39,10 +39,7 @@ struct LstmSteps {
       const fulcrum_args step = ops::lstm_step(*a, phase);
       return cell().partial(&step, 0, begin, end, scratch);
     }
-    for (std::int64_t t = 0; t < a->dim[ops::kSequenceSteps]; ++t) {
-      const fulcrum_args step = ops::lstm_rows(ops::lstm_step(*a, t), begin, end);
-      cell().partial(&step, 0, 0, ops::lstm_pieces(step.dim[2], step.dim[0]), scratch);
-    }
+    steps_of_rows(*a, begin, end, scratch);
   }
 
   static fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
@@ -52,6 +49,20 @@ struct LstmSteps {
         partial(a, phase, 0, pieces, nullptr);
     }
     return done();
+  }
+
+  /// The state between steps stays with this thread: where the last one goes, rows of another may have the same line.
+  static void steps_of_rows(const fulcrum_args& a, std::int64_t begin, std::int64_t end, void* scratch) {
+    constexpr std::int64_t kMostFloats = 4096;
+    alignas(64) float state[kMostFloats];
+    const bool is_near = (end - begin) * a.dim[ops::kSequenceHidden] <= kMostFloats;
+    const std::int64_t steps = a.dim[ops::kSequenceSteps];
+    for (std::int64_t t = 0; t < steps; ++t) {
+      fulcrum_args step = ops::lstm_rows(ops::lstm_step(a, t), begin, end);
+      if (is_near && t > 0) step.ptr[ops::kSequenceC] = state;
+      if (is_near && t + 1 < steps) step.ptr[ops::kSequenceNextC] = state;
+      cell().partial(&step, 0, 0, ops::lstm_pieces(step.dim[2], step.dim[0]), scratch);
+    }
   }
 
   static fulcrum_kernel kernel() {

@@ -133,50 +133,61 @@ void Predictor::fit_plans(std::span<const Candidate> candidates, const OpPoints&
     if (made_by[c].plan && candidates[c].kernel.entry().plan_reads) makers[made_by[c]].push_back(c);
   }
   for (const auto& [maker, members] : makers) {
+    const bool shares = candidates[members.front()].kernel.entry().plan_for_any != nullptr;
     std::vector<std::size_t> known;
     std::vector<Features> at;
-    std::vector<double> seconds, left_over;
+    std::vector<double> values;  // seconds, or ln of the share
     for (std::size_t i = 0; i < points.points.size(); ++i) {
       std::vector<double> times;
       for (const std::size_t c : members) {
         const auto& samples = points.points[i].samples;
-        if (c < samples.size() && samples[c].plan_seconds > 0) times.push_back(samples[c].plan_seconds);
+        if (c >= samples.size() || samples[c].plan_seconds <= 0 || (shares && samples[c].seconds <= 0))
+          continue;
+        times.push_back(shares ? std::log1p(samples[c].plan_seconds / samples[c].seconds)
+                               : samples[c].plan_seconds);
       }
       if (times.empty()) continue;
       known.push_back(i);
       at.push_back(features[i]);
-      seconds.push_back(stats::median(times));
+      values.push_back(stats::median(times));
     }
     if (known.empty()) continue;
     for (const std::size_t c : members) fits_[c].plan = static_cast<int>(plans_.size());
-    // Plans that take long are timed seldom, and are not free for that.
-    if (known.size() < kLeastForSurface) {
-      plans_.push_back({.closed = {}, .flat_seconds = stats::median(seconds)});
-      continue;
-    }
-    Runner runner = fits_[members.front()].runner;
-    runner.threads = 1;
-    runner.split = false;
-    PlanFit fit{.closed = ClosedForm(runner, at, seconds)};
-    if (!at_.empty()) {
-      std::vector<std::array<float, kMostFeatures>> where;
-      where.reserve(known.size());
-      for (const std::size_t i : known) where.push_back(at_[i]);
+    PlanFit fit;
+    if (shares) {
+      fit.share = static_cast<float>(stats::median(values));
+      for (double& value : values) value -= *fit.share;
+    } else if (known.size() < kLeastForSurface) {
+      // Plans that take long are timed seldom, and are not free for that.
+      fit.flat_seconds = stats::median(values);
+    } else {
+      Runner runner = fits_[members.front()].runner;
+      runner.threads = 1;
+      runner.split = false;
+      fit.closed = ClosedForm(runner, at, values);
       for (std::size_t i = 0; i < at.size(); ++i)
-        left_over.push_back(std::log(seconds[i] / fit.closed->seconds(at[i])));
-      double least = INFINITY;
-      for (const float scale : kScales) {
-        for (const double nugget : kNuggets) {
-          const ResidualFit smooth = ResidualBasis(where, map_->count(), scale, nugget).fit(left_over);
-          if (smooth.error >= least) continue;
-          least = smooth.error;
-          fit.scale = scale;
-          for (std::size_t i = 0; i < known.size(); ++i)
-            fit.left_over[known[i]] = static_cast<float>(smooth.weights[i]);
-        }
-      }
+        values[i] = std::log(values[i] / fit.closed->seconds(at[i]));
     }
+    if (known.size() >= kLeastForSurface && !at_.empty()) fit_left_over(fit, known, values);
     plans_.push_back(fit);
+  }
+}
+
+void Predictor::fit_left_over(PlanFit& fit, std::span<const std::size_t> known,
+                              std::span<const double> left_over) const {
+  std::vector<std::array<float, kMostFeatures>> where;
+  where.reserve(known.size());
+  for (const std::size_t i : known) where.push_back(at_[i]);
+  double least = INFINITY;
+  for (const float scale : kScales) {
+    for (const double nugget : kNuggets) {
+      const ResidualFit smooth = ResidualBasis(where, map_->count(), scale, nugget).fit(left_over);
+      if (smooth.error >= least) continue;
+      least = smooth.error;
+      fit.scale = scale;
+      for (std::size_t i = 0; i < known.size(); ++i)
+        fit.left_over[known[i]] = static_cast<float>(smooth.weights[i]);
+    }
   }
 }
 
@@ -342,10 +353,14 @@ void Predictor::predict(const Features& f, Mask wanted, Mask planned, Estimates&
       const PlanFit& plan = plans_[static_cast<std::size_t>(fits_[c].plan)];
       float bend = 0;
       for (std::size_t i = 0; i < at_.size(); ++i) bend += plan.left_over[i] * closeness(away[i], plan.scale);
-      const double made =
-          plan.closed ? plan.closed->seconds(f) * std::exp(static_cast<double>(bend)) : plan.flat_seconds;
-      out.log_seconds[c] =
-          static_cast<float>(std::log(std::exp(static_cast<double>(out.log_seconds[c])) + made));
+      if (plan.share) {
+        out.log_seconds[c] += std::max(0.0F, *plan.share + bend);
+      } else {
+        const double made =
+            plan.closed ? plan.closed->seconds(f) * std::exp(static_cast<double>(bend)) : plan.flat_seconds;
+        out.log_seconds[c] =
+            static_cast<float>(std::log(std::exp(static_cast<double>(out.log_seconds[c])) + made));
+      }
     }
     if (fits_[c].kind == Fit::Kind::surface)
       out.log_seconds[c] += std::min(kMostRisk, kRisk * out.sigma[c] * out.sigma[c]);

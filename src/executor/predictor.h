@@ -77,8 +77,11 @@ class Predictor {
   struct PlanFit {
     std::optional<ClosedForm> closed;
     double flat_seconds = 0;  // of few plans, in the middle: in place of a closed form
+    /// Where there is a plan for any data: what calls with it take longer, in ln. They are the same work done in another
+    /// way, and differ by a share of it.
+    std::optional<float> share;
     float scale = 1;
-    std::array<float, kMostPoints> left_over{};
+    std::array<float, kMostPoints> left_over{};  // in ln: of the closed form, or of the share
   };
   void fit_curve(Fit& fit, std::size_t candidate, const OpPoints& points) const;
   void find_base(std::span<const Candidate> candidates, const OpPoints& points);
@@ -92,6 +95,8 @@ class Predictor {
   void fit_siblings(const OpPoints& points);
   void fit_plans(std::span<const Candidate> candidates, const OpPoints& points,
                  std::span<const Features> features);
+  void fit_left_over(PlanFit& fit, std::span<const std::size_t> known,
+                     std::span<const double> left_over) const;
   void price_erratic();
   void predict_one(const Fit& fit, const Features& f, double log2_bytes, std::span<const float> near,
                    float nearest, float& value, float& sigma) const;

@@ -265,7 +265,7 @@ Op lstm_sequence() {
                         "T=32,B=64,I=64,H=256", "T=8,B=64,I=512,H=512", "T=7,B=5,I=33,H=77"},
       .edge_shapes = {"T=3,B=5,I=33,H=77", "T=3,B=49,I=2,H=17", "T=0,B=3,I=2,H=5", "T=4,B=3,I=200,H=256",
                       "T=3,B=9,I=5,H=257", "T=3,B=33,I=64,H=128", "T=3,B=33,I=20,H=260",
-                      "T=2,B=50,I=20,H=260", "T=2,B=12,I=3,H=5"},
+                      "T=2,B=50,I=20,H=260", "T=2,B=12,I=3,H=5", "T=3,B=1,I=9,H=70"},
       .reference_cost =
           [](const Args& args) { return 20.0 * static_cast<double>(args.dim[kInputs] + args.dim[kHidden]); },
   };

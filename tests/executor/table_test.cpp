@@ -366,7 +366,7 @@ TEST(Table, ThreadsAreNeverPredictedBelowAForkAndTheirShare) {
 
 TEST(Table, ThreadsForkForEveryStep) {
   const OpTable& table = of("lstm_sequence");
-  const Args args = args_of(table.op(), "T=200,B=2,I=8,H=40");
+  const Args args = args_of(table.op(), "T=200,B=1,I=8,H=40");
   ASSERT_GT(FeatureMap(table.op()).of(args).pieces, 1);
   const auto prices = table.prices(args, {});
   for (std::size_t c = 0; c < prices.size(); ++c) {

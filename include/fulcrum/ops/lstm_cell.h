@@ -43,14 +43,17 @@ inline Args lstm_step(const Args& sequence, std::int64_t t) {
   return cell;
 }
 
-/// Batch rows know nothing of each other: where there are several, and weights that fit into a core's own cache, a piece of
-/// a sequence is a row with all its steps, and nobody waits for anybody between them. Else steps are phases, whose pieces
-/// are those of a cell; without steps one phase hands the state on.
+/// Batch rows know nothing of each other: a piece of a sequence may be a row with all its steps, and nobody waits for
+/// anybody between them. So it is where a step is short beside handing it out, and where there are rows for several
+/// threads and weights that fit into a core's own cache. Else steps are phases, whose pieces are those of a cell; without
+/// steps one phase hands the state on.
 inline bool lstm_by_rows(const Args& sequence) {
-  constexpr std::int64_t kLeastRows = 12, kMostWeights = 128 << 10;
-  const std::int64_t inputs = sequence.dim[kSequenceInputs], hidden = sequence.dim[kSequenceHidden];
-  return sequence.dim[kSequenceBatch] >= kLeastRows && hidden < kMostWeights && inputs < kMostWeights &&
-         kLstmGates * hidden * (inputs + hidden) <= kMostWeights;
+  constexpr double kShortStep = 400e3, kMostWeights = 128 << 10, kManyRows = 12;  // in multiplications
+  const auto rows = static_cast<double>(sequence.dim[kSequenceBatch]),
+             inputs = static_cast<double>(sequence.dim[kSequenceInputs]),
+             hidden = static_cast<double>(sequence.dim[kSequenceHidden]);
+  const double weights = static_cast<double>(kLstmGates) * hidden * (inputs + hidden);
+  return rows >= 2 && (weights * rows <= kShortStep || (weights <= kMostWeights && rows >= kManyRows));
 }
 
 inline int lstm_sequence_phases(const Args& sequence) {
