@@ -31,7 +31,7 @@ struct RegretConfig {
   int points = 320;  // half of them in a band: the device's where the op has one, else that of threads
   /// Of each call, some time apart: a disturbance of seconds is in one of them. The oracle is picked on every second one
   /// and scored on the others (one more visit comes before: see RegretReport::timed_before).
-  int visits = 6;
+  int visits = 10;
   int rounds = 10;  // of a visit
   double budget_seconds = 240;
   int learned_calls = 1000;  // of each, behind what `after` is the score of

@@ -199,7 +199,7 @@ fulcrum_status make_plan(const fulcrum_kernel*, const fulcrum_args* a, void** ma
 /// With more batch rows laying weights out is a tenth of the call, and tiles over them gain more than that. Rows of weights
 /// that are so long that those of the batch leave the cache meanwhile are laid out sooner.
 fulcrum_status make_plan_for_any(const fulcrum_kernel*, const fulcrum_args* a, void** made) {
-  constexpr std::int64_t kMostRows = 128, kLongRow = 1024;
+  constexpr std::int64_t kMostRows = 64, kLongRow = 1024;
   if (a->dim[0] > (a->dim[1] + a->dim[2] > kLongRow ? ops::kLstmRows : kMostRows)) return done();
   auto plan = std::make_unique<LstmPlan>();
   (HWY_DYNAMIC_DISPATCH(make_lstm_plan_for_any))(*plan);
