@@ -15,7 +15,7 @@
 namespace fulcrum::executor {
 namespace {
 
-constexpr int kForkRounds = 8;
+constexpr int kForkRounds = 16;
 
 std::uint64_t next_version() {
   static std::atomic<std::uint64_t> last{0};
