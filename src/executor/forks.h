@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What handing work to threads and taking it back takes. A virtual machine may do that in 0.15 us in one minute and in 0.5
-// in another, as its host places its cores; whoever decides between one thread and two has to know which minute it is.
+// What handing work to threads and taking it back takes. On a virtual machine that may change for minutes, whatever it does
+// itself; whoever decides between one thread and two has to know.
 #pragma once
 
 #include <fulcrum/measure.h>

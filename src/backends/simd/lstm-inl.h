@@ -18,6 +18,9 @@ HWY_BEFORE_NAMESPACE();
 namespace fulcrum::backends::simd::HWY_NAMESPACE {
 
 inline constexpr std::size_t kGates = ops::kLstmGates;
+// Batch rows at once: their sums, a vector of each row and one of weights are 6 * 4 + 6 + 1 of 32 registers with AVX-512,
+// 3 * 4 + 3 + 1 of 16 elsewhere.
+inline constexpr std::size_t kTileRows = HWY_TARGET <= HWY_AVX3 ? 6 : 3;
 
 /// The arguments by name.
 struct LstmCell {

@@ -17,10 +17,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace fulcrum::backends::simd::HWY_NAMESPACE {
 
-// Sums, a vector of each batch row and one of weights: 6 * 4 + 6 + 1 of 32 registers with AVX-512, 3 * 4 + 3 + 1 of 16
-// elsewhere.
-inline constexpr std::size_t kDotRows = HWY_TARGET <= HWY_AVX3 ? 6 : 3;
-
 /// sum += the products of kRows rows of `from` with a unit's row of weights in each gate, `gate` floats apart.
 template <std::size_t kRows>
 HWY_INLINE void add_dots(const float* weights, std::size_t gate, const float* from, std::size_t n,
@@ -67,7 +63,7 @@ template <std::size_t... kIndex>
 constexpr std::array<UnitDots, sizeof...(kIndex)> unit_dots_by_rows(std::index_sequence<kIndex...>) {
   return {unit_dots<kIndex + 1>...};
 }
-inline constexpr auto kUnitDots = unit_dots_by_rows(std::make_index_sequence<kDotRows>());
+inline constexpr auto kUnitDots = unit_dots_by_rows(std::make_index_sequence<kTileRows>());
 
 /// Hidden units [first, last) of batch rows [row, end), at most a piece of the call.
 inline void step_in_place(const LstmCell& cell, std::size_t row, std::size_t end, std::size_t first,
@@ -80,7 +76,7 @@ inline void step_in_place(const LstmCell& cell, std::size_t row, std::size_t end
   // A row of weights is read once, and the batch rows lie in a near cache.
   for (std::size_t unit = first; unit < last; ++unit) {
     std::size_t i = row;
-    for (std::size_t left = (end - row + kDotRows - 1) / kDotRows; i < end; --left) {
+    for (std::size_t left = (end - row + kTileRows - 1) / kTileRows; i < end; --left) {
       const std::size_t rows = (end - i + left - 1) / left;
       kUnitDots[rows - 1](cell, i, unit, sums + (i - row) * kStride + (unit - first) * kGates, kStride);
       i += rows;

@@ -45,9 +45,6 @@ namespace fulcrum::backends::simd::HWY_NAMESPACE {
 namespace {
 
 constexpr std::size_t kPanelColumns = kGates * kLanes;
-// Accumulators, a broadcast a row and one vector of weights: 6 * 4 + 6 + 1 of 32 registers with AVX-512, 3 * 4 + 3 + 1
-// of 16 elsewhere.
-constexpr std::size_t kTileRows = HWY_TARGET <= HWY_AVX3 ? 6 : 3;
 
 std::size_t panel_floats(const LstmCell& cell) { return (1 + cell.inputs + cell.hidden) * kPanelColumns; }
 
