@@ -107,15 +107,21 @@ void run_everywhere(const ops::Op& op, ops::Problem& problem) {
   for (const backends::Kernel& kernel : *kernels) {
     if (kernel.backend().kind() != "cpu" || kernel.backend().name() == "peers") continue;
     if (!backends::takes_dtype(kernel, op, problem.shape().dtype)) continue;
-    problem.reset();
+    const auto run = [&](backends::Call& call) {
+      problem.reset();
+      if (call.run().code != FULCRUM_OK) fail("failed", op, problem.shape(), kernel.name());
+      const Oracle oracle = problem.check();
+      if (!oracle.passed) fail("wrong on " + kernel.name(), op, problem.shape(), oracle.detail);
+    };
     auto call = backends::Call::make(kernel, problem.args());
     if (!call.ok()) {
       if (call.error().code == Code::unsupported) continue;
       fail("refused a valid problem", op, problem.shape(), call.error().message);
     }
-    if (call->run().code != FULCRUM_OK) fail("failed", op, problem.shape(), kernel.name());
-    const Oracle oracle = problem.check();
-    if (!oracle.passed) fail("wrong on " + kernel.name(), op, problem.shape(), oracle.detail);
+    run(*call);
+    auto any = backends::Call::make_for_any(kernel, problem.args());
+    if (!any.ok()) fail("refused a plan for any data", op, problem.shape(), any.error().message);
+    if (*any) run(**any);
   }
 }
 
