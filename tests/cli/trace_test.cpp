@@ -259,13 +259,14 @@ TEST_F(TracedProgram, IsTracedSavedAndReadBack) {
 }
 
 TEST_F(TracedProgram, WithItsHostNamesWhatTheGpuWaitsFor) {
-  const Outcome outcome = traced({"--with-cpu"}, {"4000", "slow"});
+  // 0.4 s of the host's work lie in the gaps: hundreds of samples, so that one more or less decides nothing.
+  const Outcome outcome = traced({"--with-cpu"}, {"1", "host"});
   ASSERT_EQ(outcome.code, 0) << outcome.error;
   if (has(outcome.output, "the host was not sampled")) GTEST_SKIP() << outcome.output;
   bool named = false;
   const Json facts = read(folder_ / "f.json")["facts"];
-  for (const Json& idle : facts["idle"]) named = named || idle["function"] != "";
-  EXPECT_TRUE(named) << outcome.output;
+  for (const Json& idle : facts["idle"]) named = named || has(idle["function"], "prepare");
+  EXPECT_TRUE(named) << outcome.output << facts["idle"].dump();
 }
 
 }  // namespace
