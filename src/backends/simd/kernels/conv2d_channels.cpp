@@ -4,26 +4,23 @@
 // conv2d_channels as a product of matrices whose right side is never made: in the padded copy of an image the inputs
 // of consecutive positions under one tap are consecutive (ops::ConvLayout), so a row of the right side is the image
 // moved by that tap's offset. Tiles are several output channels by a few vectors of positions; each output is one
-// chain of fmas over the taps in the order of the weights. Weights are laid out by tiles when the call is planned.
+// chain of fmas over the taps in the order of the weights. Weights stay as they lie: a copy of them in the order of the
+// tiles makes nothing faster that was measured.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/simd/kernels/conv2d_channels.cpp"
 #include <fulcrum/ops/conv2d_channels.h>
-#include <hwy/aligned_allocator.h>
 #include <hwy/foreach_target.h>
 
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <memory>
-#include <new>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "backends/plan_threads.h"
 #include "backends/simd/isa.h"
-#include "backends/simd/plan_memory.h"
-#include "backends/simd/transpose-inl.h"
+#include "backends/simd/vectors-inl.h"
 #include "backends/simd/workspace.h"
 #include "backends/table.h"
 
@@ -31,13 +28,9 @@
 #define FULCRUM_BACKENDS_SIMD_KERNELS_CONV2D_CHANNELS_
 namespace fulcrum::backends::simd {
 
-/// `weights` has a tile of output channels after the other, each as [tap][channel of the tile]; `offsets` says where
-/// in the padded image a tap reads. `run` is of the instruction set that the tiles were made for.
+/// Where in the padded image each tap reads.
 struct ConvPlan {
-  hwy::AlignedFreeUniquePtr<float[]> weights;
   std::vector<std::uint32_t> offsets;
-  void (*run)(const fulcrum_args& a, const ConvPlan& plan, std::int64_t begin, std::int64_t end,
-              const float* images) = nullptr;
 };
 
 }  // namespace fulcrum::backends::simd
@@ -74,7 +67,7 @@ struct Target {
 };
 
 struct Tile {
-  const float* weights;
+  const float* weights;  // a row of `depth` for each output channel
   const float* image;
   const std::uint32_t* offsets;
   std::size_t depth;
@@ -93,14 +86,14 @@ HWY_NOINLINE void multiply(const Tile& tile) {
     for (std::size_t v = 0; v < kVectors; ++v) sum[i][v] = hn::Zero(d);
   }
   const float* weights = tile.weights;
-  for (std::size_t k = 0; k < tile.depth; ++k, weights += kRows) {
+  for (std::size_t k = 0; k < tile.depth; ++k, ++weights) {
     const float* from = tile.image + tile.offsets[k];
     Floats right[kVectors];
     HWY_UNROLL(4)
     for (std::size_t v = 0; v < kVectors; ++v) right[v] = hn::LoadU(d, from + v * kLanes);
     HWY_UNROLL(8)
     for (std::size_t i = 0; i < kRows; ++i) {
-      const auto left = hn::Set(d, weights[i]);
+      const auto left = hn::Set(d, weights[i * tile.depth]);
       HWY_UNROLL(4)
       for (std::size_t v = 0; v < kVectors; ++v) sum[i][v] = hn::MulAdd(left, right[v], sum[i][v]);
     }
@@ -137,8 +130,8 @@ Target target_of(std::size_t position, std::size_t last, std::size_t width, std:
 }
 
 /// One image: positions [first, last) of channels [channel, channel_end).
-void run_block(const ops::ConvSizes& s, const ConvPlan& plan, const float* image, float* y, std::size_t first,
-               std::size_t last, std::size_t channel, std::size_t channel_end) {
+void run_block(const ops::ConvSizes& s, const ConvPlan& plan, const float* weights, const float* image,
+               float* y, std::size_t first, std::size_t last, std::size_t channel, std::size_t channel_end) {
   const auto width = static_cast<std::size_t>(ops::ConvLayout(s).width);
   const auto y_w = static_cast<std::size_t>(s.y_w);
   const auto channel_floats = static_cast<std::size_t>(s.y_h * s.y_w);
@@ -148,7 +141,7 @@ void run_block(const ops::ConvSizes& s, const ConvPlan& plan, const float* image
     for (std::size_t v = 0; v < vectors; ++v) targets[v] = target_of(position + v * kLanes, last, width, y_w);
     for (ChannelTiles rows(channel, channel_end); rows.next() > 0; rows.advance()) {
       kTiles[(rows.next() - 1) * kTileVectors + vectors - 1](
-          Tile{.weights = plan.weights.get() + rows.row * plan.offsets.size(),
+          Tile{.weights = weights + rows.row * plan.offsets.size(),
                .image = image + position,
                .offsets = plan.offsets.data(),
                .depth = plan.offsets.size(),
@@ -169,44 +162,12 @@ void run_pieces(const fulcrum_args& a, const ConvPlan& plan, std::int64_t begin,
     const std::int64_t image = piece / channel_blocks / blocks;
     const std::int64_t position = piece / channel_blocks % blocks * positions;
     const std::int64_t channel = piece % channel_blocks * ops::kConvChannels;
-    run_block(s, plan, images + image * layout.image, a.out<float>(2) + image * s.out * s.y_h * s.y_w,
-              static_cast<std::size_t>(position),
+    run_block(s, plan, a.in<float>(1), images + image * layout.image,
+              a.out<float>(2) + image * s.out * s.y_h * s.y_w, static_cast<std::size_t>(position),
               static_cast<std::size_t>(std::min(position + positions, layout.positions(s))),
               static_cast<std::size_t>(channel),
               static_cast<std::size_t>(std::min(channel + ops::kConvChannels, s.out)));
   }
-}
-
-struct Packing {
-  const fulcrum_args& a;
-  ConvPlan& plan;
-};
-
-void pack_channels(void* context, std::int64_t first, std::int64_t last) {
-  const auto& [a, plan] = *static_cast<const Packing*>(context);
-  const ops::ConvSizes s(a);
-  const std::size_t depth = plan.offsets.size();
-  for (std::int64_t block = first; block < last; ++block) {
-    const std::int64_t channel = block * ops::kConvChannels;
-    const std::int64_t end = std::min(channel + ops::kConvChannels, s.out);
-    for (ChannelTiles rows(static_cast<std::size_t>(channel), static_cast<std::size_t>(end)); rows.next() > 0;
-         rows.advance()) {
-      transpose(a.in<float>(1) + rows.row * depth, depth, rows.next(), depth,
-                plan.weights.get() + rows.row * depth, rows.next());
-    }
-  }
-}
-
-bool pack_weights(const fulcrum_args& a, ConvPlan& plan) {
-  const ops::ConvSizes s(a);
-  const std::size_t floats = static_cast<std::size_t>(s.out) * plan.offsets.size();
-  plan.run = run_pieces;
-  plan.weights = plan_memory<float>(floats);
-  if (!plan.weights) return false;
-  Packing packing{a, plan};
-  plan_parts(ops::conv_channel_blocks(s), static_cast<std::int64_t>(floats * sizeof(float)), pack_channels,
-             &packing);
-  return true;
 }
 
 }  // namespace
@@ -217,7 +178,7 @@ HWY_AFTER_NAMESPACE();
 namespace fulcrum::backends::simd {
 namespace {
 
-HWY_EXPORT(pack_weights);
+HWY_EXPORT(run_pieces);
 
 /// Offsets are 32 bits wide.
 int supports(const fulcrum_args* a) {
@@ -237,9 +198,6 @@ fulcrum_status make_plan(const fulcrum_kernel*, const fulcrum_args* a, void** ma
                                                            r / s.stride_y * layout.width + t / s.stride_x));
       }
     }
-  }
-  if (!(HWY_DYNAMIC_DISPATCH(pack_weights))(*a, *plan)) {
-    return fulcrum_status{FULCRUM_OUT_OF_MEMORY, "no memory for the packed weights"};
   }
   *made = plan.release();
   return done();
@@ -283,7 +241,7 @@ void pad_channels(const fulcrum_args& a, std::int64_t begin, std::int64_t end, f
 void partial(const fulcrum_args* a, std::int32_t phase, std::int64_t begin, std::int64_t end, void* scratch) {
   const auto& plan = *static_cast<const ConvPlan*>(a->plan);
   if (phase == 0) return pad_channels(*a, begin, end, static_cast<float*>(scratch));
-  plan.run(*a, plan, begin, end, static_cast<const float*>(scratch));
+  HWY_DYNAMIC_DISPATCH(run_pieces)(*a, plan, begin, end, static_cast<const float*>(scratch));
 }
 
 /// One image at a time, whose copy then stays in the cache.
@@ -317,8 +275,7 @@ std::span<const fulcrum_kernel> conv2d_channels() {
                                             .plan = make_plan,
                                             .drop = drop_plan,
                                             .run = run,
-                                            .partial = partial,
-                                            .plan_reads = 0b10}};
+                                            .partial = partial}};
   return kernels;
 }
 }  // namespace kernels
