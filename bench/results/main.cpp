@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes docs/results.md, docs/predictions.md, the table of README and the times shipped in share/measured, or with --check says whether they are what the result files give.
+// Writes docs/results.md, docs/predictions.md, docs/regret.md, the table of README and the times shipped in
+// share/measured, or with --check says whether they are what the result files give.
 //   results_page SOURCE_DIR [--check]
 #include <fmt/format.h>
 
@@ -29,7 +30,8 @@ Result<int> run(const std::filesystem::path& root, bool check) {
   FULCRUM_TRY(const std::string readme, read_file(root / "README.md"));
   std::vector<std::pair<std::filesystem::path, std::string>> files = {
       {root / "docs" / "results.md", results::page(folders, results::present_source_hash)},
-      {root / "README.md", with_summary(readme, results::summary(folders))}};
+      {root / "README.md", with_summary(readme, results::summary(folders))},
+      {root / "docs" / "regret.md", results::regrets(folders)}};
   FULCRUM_TRY(const std::string predictions, results::predictions(folders, root));
   files.emplace_back(root / "docs" / "predictions.md", predictions);
   for (const results::Folder& folder : folders) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <fulcrum/core.h>
+#include <fulcrum/executor/regret.h>
 
 #include <map>
 
@@ -29,6 +30,13 @@ struct Peer {
 inline constexpr std::string_view kWithBias = "with_bias";
 bool with_bias(const Measurement& row);
 
+/// One set of calls on which the executor's choices were scored.
+struct RegretSet {
+  std::string file;               // below results/
+  std::string build;              // the commit that its program was built from
+  executor::RegretReport report;  // without rows
+};
+
 /// What one folder below results/ holds.
 struct Folder {
   std::string name;    // "h200"
@@ -43,6 +51,7 @@ struct Folder {
   std::vector<Json> breakevens;     // documents fulcrum.breakeven/1
   std::vector<Json> ledger_checks;  // documents fulcrum.ledger_check/1
   std::vector<Json> turns;          // documents fulcrum.beside/1
+  std::vector<RegretSet> regrets;   // documents fulcrum.regret/3
   std::vector<Json>
       suites;  // documents fulcrum.bench/1 of a suite; their rows, on inputs of their own, are not in `rows`
 };
@@ -58,6 +67,10 @@ std::vector<Measurement> current(const Folder& folder);
 std::string measured(const Folder& folder);
 /// docs/predictions.md: how far the model is off on the machines whose profile is shipped.
 Result<std::string> predictions(const std::vector<Folder>& folders, const std::filesystem::path& root);
+/// docs/regret.md: what the executor's choices cost, set by set.
+std::string regrets(const std::vector<Folder>& folders);
+/// An error where the document is of another version: a set must not be missing from the page in silence.
+Result<RegretSet> regret_set(const Json& json, const std::string& file);
 /// Where the GPU begins to win: said from the shipped profile, and measured; nothing where none was measured.
 std::string breakeven_table(const Folder& folder);
 /// A shape as users type it, completed as the op says.

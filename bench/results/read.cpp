@@ -139,6 +139,11 @@ Result<std::vector<Folder>> read_folders(const std::filesystem::path& results) {
       if (schema == "fulcrum.breakeven/1") folder.breakevens.push_back(json);
       if (schema == "fulcrum.ledger_check/1") folder.ledger_checks.push_back(json);
       if (schema == "fulcrum.beside/1") folder.turns.push_back(json);
+      if (schema.starts_with("fulcrum.regret/")) {
+        const std::string file = std::filesystem::relative(path, results).generic_string();
+        FULCRUM_TRY(RegretSet set, regret_set(json, file));
+        folder.regrets.push_back(std::move(set));
+      }
     }
     folders.push_back(std::move(folder));
   }
