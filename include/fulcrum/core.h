@@ -451,4 +451,7 @@ std::string human_count(double count);             // "100,000"
 std::string nearest_name(std::string_view wanted, std::span<const std::string> known);
 std::string utc_now();  // "2026-01-31T12:00:00Z"
 
+/// Never 0 and never the same twice in a process: names what an address may not, since addresses are used again.
+std::uint64_t unique_number();
+
 }  // namespace fulcrum

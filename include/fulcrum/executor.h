@@ -118,7 +118,7 @@ class Executor : public Calls<Executor> {
   /// n values of T, zeroed; page-locked where there is a device.
   template <class T>
   Result<Buffer<T>> buffer(std::int64_t n) const {
-    FULCRUM_TRY(auto home, allocate(n * static_cast<std::int64_t>(sizeof(T))));
+    FULCRUM_TRY(auto home, allocate(n, sizeof(T)));
     return Buffer<T>(std::move(home), n);
   }
   template <class T>
@@ -128,7 +128,8 @@ class Executor : public Calls<Executor> {
     std::copy(values.begin(), values.end(), to.begin());
     return made;
   }
-  /// The caller's memory, which must outlive the buffer.
+  /// The caller's memory, which must outlive the buffer. While the buffer lives it is looked at and changed through it
+  /// (read, overwrite, modify): the valid copy may be on the device. With its last copy the data comes home.
   template <class T>
   Buffer<T> wrap(std::span<T> values) const {
     return Buffer<T>(adopt(values.data(), static_cast<std::int64_t>(values.size_bytes())),
@@ -160,7 +161,7 @@ class Executor : public Calls<Executor> {
 
  private:
   Executor(std::shared_ptr<Engine> engine, std::shared_ptr<const Terms> terms);
-  Result<std::shared_ptr<Residence>> allocate(std::int64_t bytes) const;
+  Result<std::shared_ptr<Residence>> allocate(std::int64_t count, std::size_t element_bytes) const;
   std::shared_ptr<Residence> adopt(void* data, std::int64_t bytes) const;
   std::shared_ptr<Engine> engine_;
   std::shared_ptr<const Terms> terms_;  // the policy, resolved against the table's candidates
@@ -171,6 +172,11 @@ class Executor : public Calls<Executor> {
 
 namespace fulcrum {
 using executor::Buffer;
+using executor::Counters;
+using executor::Epilogue;
 using executor::Executor;
+using executor::Explanation;
+using executor::Future;
+using executor::Place;
 using executor::Policy;
 }  // namespace fulcrum

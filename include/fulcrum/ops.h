@@ -114,6 +114,11 @@ struct Op {
   /// Resources made once per shape and input, outside every timed call (index, graph, table). Optional.
   Result<std::shared_ptr<const void>> (*prepare)(const Args&) = nullptr;
   bool needs_prepared = false;  // no call without it
+  /// A number for what was prepared that nothing else gets in this process (unique_number()); an address is used again.
+  /// Null: plans over such a resource are made for every call.
+  std::uint64_t (*prepared_id)(const void* prepared) = nullptr;
+  /// A resource that never ends, for calls that bring none.
+  const void* (*standing)() = nullptr;
   /// Bytes of what prepare() makes, before it is made: it tells how long that takes. Set where needs_prepared is.
   double (*prepared_bytes)(const Args&) = nullptr;
   /// Inputs that a Fill cannot say. Optional; runs after the fills.
@@ -153,6 +158,8 @@ Status check_args(const Op& op, const Args& args);
 Shape shape_of(const Op& op, const Args& args);
 /// Null pointers with non-zero extent and forbidden overlaps, before a byte is written.
 Status check_pointers(const Op& op, const Args& args, DType dtype = DType::f32);
+/// Pointer slot `slot` as described.
+const Slot& pointer_slot(const Op& op, int slot);
 /// Type of the elements behind pointer slot `slot` of a call whose shape says `dtype`.
 DType dtype_of(const Op& op, int slot, DType dtype);
 std::int64_t outputs(const Op& op, const Args& args);  ///< elements over all output slots

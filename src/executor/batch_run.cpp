@@ -64,14 +64,6 @@ void copy_all(const std::vector<Move>& moves) {
                      const_cast<std::vector<Move>*>(&moves));
 }
 
-/// Where a caller's operand lies on the host.
-Result<std::byte*> caller_memory(const Request& request, const Lane& lane, bool write) {
-  Residence* home = request.homes[static_cast<std::size_t>(lane.slot)];
-  if (!home) return static_cast<std::byte*>(request.args.ptr[lane.slot]);
-  FULCRUM_TRY(void* data, home->host(!write, write));
-  return static_cast<std::byte*>(data);
-}
-
 }  // namespace
 
 std::int64_t recommended_calls(const BatchHooks& hooks, const Request& request, const Terms& terms,
@@ -172,7 +164,8 @@ Status BatchQueue::run_together(std::vector<Item>& items) {
       const std::int64_t mine = item.call.request.args.dim[slice_dim];
       for (const Lane& lane : lanes) {
         if (way_in ? !lane.reads : !lane.writes) continue;
-        FULCRUM_TRY(std::byte * theirs, caller_memory(item.call.request, lane, !way_in));
+        FULCRUM_TRY(void* memory, host_memory(item.call.request, lane.slot, way_in, !way_in));
+        auto* theirs = static_cast<std::byte*>(memory);
         std::byte* ours = lane.memory + at * lane.unit_bytes;
         const auto bytes = static_cast<std::size_t>(mine * lane.unit_bytes);
         moves.push_back(way_in ? Move{ours, theirs, bytes} : Move{theirs, ours, bytes});

@@ -81,9 +81,11 @@ Status make_buffer(const Executor& executor, std::int64_t count, fulcrum_buffer&
   return {};
 }
 
+/// Memory of the caller has the type that the op wants: C does not say.
 Operand operand_of(const fulcrum_value& value) {
   if (value.buffer) {
-    return std::visit([](const auto& buffer) { return Operand(buffer); }, value.buffer->buffer);
+    return std::visit([](const auto& buffer) { return Operand(buffer); }, value.buffer->buffer)
+        .is(value.buffer->dtype);
   }
   return Operand(std::span<std::byte>(static_cast<std::byte*>(value.memory),
                                       static_cast<std::size_t>(std::max<std::int64_t>(value.count, 0))));

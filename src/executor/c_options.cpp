@@ -130,6 +130,7 @@ Json counters_json(const Counters& c) {
               {"mismatches", c.mismatches},
               {"batched", c.batched},
               {"data_lost", c.data_lost},
+              {"evictions", c.evictions},
               {"uploads", c.uploads},
               {"downloads", c.downloads},
               {"launches", c.launches},

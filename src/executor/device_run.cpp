@@ -18,6 +18,14 @@ bool overlap(const void* a, std::int64_t a_bytes, const void* b, std::int64_t b_
 
 }  // namespace
 
+bool name_prepared(const ops::Op& op, PlanKey& key) {
+  const void* prepared = key.args.prepared;
+  if (!prepared || (op.standing && prepared == op.standing())) return true;
+  if (!op.prepared_id) return false;
+  key.prepared_id = op.prepared_id(prepared);
+  return key.prepared_id != 0;
+}
+
 bool stamp(const Request& request, PlanKey& key) {
   bool known = true;
   for (std::size_t slot = 0; slot < FULCRUM_SLOTS; ++slot) {
@@ -25,9 +33,11 @@ bool stamp(const Request& request, PlanKey& key) {
     const Residence* home = request.homes[slot];
     // Foreign memory may be written behind the buffer's back, as any memory of the caller.
     if (!home || home->memory() == Residence::Memory::foreign) known = false;
-    if (home) key.versions[slot] = home->version();
+    if (!home) continue;
+    key.versions[slot] = home->version();
+    key.ended = home->ended();
   }
-  return known;
+  return known && name_prepared(*request.facts->op, key);
 }
 
 PlanLease::PlanLease(PlanCache& cache, const PlanKey& key, const Args& args, bool keep)

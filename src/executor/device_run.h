@@ -49,6 +49,8 @@ class DeviceRun {
   std::size_t held_count_ = 0;
 };
 
+/// Whether a plan over what was prepared may be kept; fills in the name that its address is not.
+bool name_prepared(const ops::Op& op, PlanKey& key);
 /// Whether what plan() reads is known to be unchanged since a plan with the same key was made; fills the versions.
 bool stamp(const Request& request, PlanKey& key);
 

@@ -151,8 +151,34 @@ Result<Request> Engine::shape_request(const ops::Op& op, const Args& args, DType
   }
   request.facts = &facts_[static_cast<std::size_t>(request.op)];
   request.args.plan = nullptr;
+  if (!request.args.prepared && op.standing) request.args.prepared = op.standing();
   FULCRUM_CHECK(ops::check_args(op, request.args));
   return request;
+}
+
+/// Enough values, of the slot's type, that may be written where the call writes, in a buffer of this executor.
+Status Engine::check_operand(const Request& request, int slot, const Operand& operand) const {
+  if (operand.absent()) return {};
+  const ops::Op& op = *request.facts->op;
+  const auto refuse = [&](std::string_view what, std::string_view hint) {
+    return Error{Code::invalid_argument,
+                 fmt::format("{} of {} {}", ops::pointer_slot(op, slot).name, op.name, what),
+                 std::string(hint)};
+  };
+  const std::int64_t needed = op.extent(request.args, slot);
+  if (needed > operand.count())
+    return refuse(fmt::format("has {} values where {} are needed", operand.count(), needed), "");
+  const DType type = ops::dtype_of(op, slot, request.dtype);
+  if (!request.facts->is_list(request.args) && !operand.holds(type)) {
+    return refuse(fmt::format("does not hold values of {}", to_string(type)),
+                  "pass values of that type, or say another dtype where the op has one");
+  }
+  if (request.facts->slots[static_cast<std::size_t>(slot)].writes && !operand.writable())
+    return refuse("is a result and may not be written", "pass memory that is not const");
+  const Residence* home = operand.home();
+  if (home && home->owner() != device_.get())
+    return refuse("is a buffer of another executor", "make it with this one, or pass what it reads");
+  return {};
 }
 
 Result<Request> Engine::request(const ops::Op& op, const Args& args, std::span<const Operand> operands,
@@ -165,13 +191,7 @@ Result<Request> Engine::request(const ops::Op& op, const Args& args, std::span<c
           Code::invalid_argument,
           fmt::format("{} takes {} operands, not {}", op.name, request.facts->pointers, operands.size()), ""};
     }
-    const std::int64_t needed = operand.absent() ? 0 : op.extent(request.args, static_cast<int>(slot));
-    if (needed > operand.count()) {
-      return Error{Code::invalid_argument,
-                   fmt::format("operand {} of {} has {} elements where {} are needed", slot, op.name,
-                               operand.count(), needed),
-                   ""};
-    }
+    FULCRUM_CHECK(check_operand(request, static_cast<int>(slot), operand));
     request.homes[slot] = operand.home();
     request.args.ptr[slot] = operand.home() ? operand.home()->identity() : operand.host();
   }

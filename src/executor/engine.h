@@ -39,6 +39,10 @@ struct Request {
   std::array<Residence*, FULCRUM_SLOTS> homes{};  // null: plain memory of the caller
 };
 
+/// Where an operand lies on the host, for one that is read or written there. What a buffer has beyond the result that is
+/// written into it stays.
+Result<void*> host_memory(const Request& request, int slot, bool read, bool write);
+
 /// Numbers that many threads count up at once.
 struct alignas(64) Tally {
   std::atomic<std::int64_t> calls{0}, on_device{0}, by_tier[5]{};
@@ -56,6 +60,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::shared_ptr<const Terms> terms_of(const Policy& policy) const;
   Result<Request> request(const ops::Op& op, const Args& args, std::span<const Operand> operands,
                           DType dtype) const;
+
+  Status check_operand(const Request& request, int slot, const Operand& operand) const;
 
   /// A call that has a shape but no data, for explanations.
   Result<Request> shape_request(const ops::Op& op, const Args& args, DType dtype) const;

@@ -27,11 +27,17 @@ const Policy& Executor::policy() const { return terms_->policy; }
 
 bool Executor::has_device() const { return engine_->device() && engine_->device()->alive(); }
 
-Result<std::shared_ptr<Residence>> Executor::allocate(std::int64_t bytes) const {
+Result<std::shared_ptr<Residence>> Executor::allocate(std::int64_t count, std::size_t element_bytes) const {
+  if (count < 0)
+    return Error{Code::invalid_argument, fmt::format("a buffer of {} values", count), "use 0 or more"};
   const auto memory = has_device() ? Residence::Memory::pinned : Residence::Memory::plain;
-  auto home = bytes < 0 ? nullptr : std::make_shared<Residence>(bytes, engine_->device(), memory);
-  if (home && home->identity()) return home;
-  return Error{Code::out_of_memory, fmt::format("no memory for a buffer of {} bytes", bytes),
+  std::int64_t bytes = 0;
+  if (!__builtin_mul_overflow(count, element_bytes, &bytes)) {
+    auto home = std::make_shared<Residence>(bytes, engine_->device(), memory);
+    if (home->identity()) return home;
+  }
+  return Error{Code::out_of_memory,
+               fmt::format("no memory for a buffer of {} values of {} bytes", count, element_bytes),
                "use smaller buffers"};
 }
 

@@ -9,14 +9,18 @@
 
 namespace fulcrum::executor {
 
-bool PlanKey::operator==(const PlanKey& other) const {
+bool PlanKey::same_call(const PlanKey& other) const {
   return kernel == other.kernel && for_any == other.for_any &&
          std::equal(args.ptr, args.ptr + FULCRUM_SLOTS, other.args.ptr) &&
          std::equal(args.dim, args.dim + FULCRUM_SLOTS, other.args.dim) &&
          // As bits: which member of the union is meant is the op's affair.
          // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
          std::memcmp(args.scalar, other.args.scalar, sizeof(args.scalar)) == 0 &&
-         args.prepared == other.args.prepared && versions == other.versions;
+         args.prepared == other.args.prepared && prepared_id == other.prepared_id;
+}
+
+bool PlanKey::operator==(const PlanKey& other) const {
+  return same_call(other) && versions == other.versions;
 }
 
 std::size_t PlanKey::hash() const {
@@ -47,16 +51,26 @@ Result<void*> PlanCache::take(const PlanKey& key, const Args& args) {
 
 void PlanCache::give(const PlanKey& key, void* plan) {
   if (!plan) return;
+  // No version comes twice: a plan over earlier ones of the same memory is never asked for again.
+  const auto is_over = [&](const Kept& kept) {
+    return (kept.key.ended && kept.key.ended->load(std::memory_order_acquire)) ||
+           (kept.key.versions < key.versions && kept.key.same_call(key));
+  };
   Shard& shard = shard_of(key);
-  Kept oldest{};
+  std::list<Kept> over;
   {
     const std::lock_guard lock(shard.mutex);
+    for (auto kept = shard.kept.begin(); kept != shard.kept.end();) {
+      const auto next = std::next(kept);
+      if (is_over(*kept)) over.splice(over.end(), shard.kept, kept);
+      kept = next;
+    }
     shard.kept.push_front({key, plan});
-    if (shard.kept.size() <= most_) return;
-    oldest = shard.kept.back();
-    shard.kept.pop_back();
+    if (shard.kept.size() > most_) over.splice(over.end(), shard.kept, std::prev(shard.kept.end()));
   }
-  if (oldest.key.kernel->drop) oldest.key.kernel->drop(oldest.plan);
+  for (const Kept& kept : over) {
+    if (kept.key.kernel->drop) kept.key.kernel->drop(kept.plan);
+  }
 }
 
 void PlanCache::clear() {

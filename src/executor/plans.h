@@ -7,7 +7,9 @@
 #include <fulcrum/backends.h>
 
 #include <array>
+#include <atomic>
 #include <list>
+#include <memory>
 #include <mutex>
 
 namespace fulcrum::executor {
@@ -18,6 +20,10 @@ struct PlanKey {
   bool for_any = false;                                 // that of plan_for_any()
   Args args{};                                          // dims, scalars, prepared; pointers where they matter
   std::array<std::uint64_t, FULCRUM_SLOTS> versions{};  // of the data that plan() reads
+  std::uint64_t prepared_id = 0;                        // 0: it never ends, or there is none
+  std::shared_ptr<const std::atomic<bool>> ended;       // that data is gone; not compared
+  /// Of the same call on the same memory, which may have changed in between.
+  bool same_call(const PlanKey& other) const;
   bool operator==(const PlanKey& other) const;
   std::size_t hash() const;
 };
@@ -31,6 +37,7 @@ class PlanCache {
 
   /// A plan for the key, kept, or made for `args`. Null where the kernel makes none such.
   Result<void*> take(const PlanKey& key, const Args& args);
+  /// Plans whose data has changed or is gone since go.
   void give(const PlanKey& key, void* plan);
   void clear();
   /// The device is gone: its plans are forgotten without a call to it.

@@ -45,10 +45,21 @@ Residence::Residence(std::int64_t bytes, std::shared_ptr<Device> device, Memory 
 }
 
 Residence::~Residence() {
+  if (memory_ == Memory::foreign && !valid_on(Place::host)) bring_home();
+  ended_->store(true, std::memory_order_release);
   if (remembered_) device_->forget(*this);
   if (device_) device_->release(device_block_, bytes_);
   if (memory_ == Memory::pinned) device_->release_pinned(host_);
   if (memory_ == Memory::plain) ::operator delete(host_, kAlignment);
+}
+
+/// What the caller's memory waits for at the end of its buffer; nobody is left to take an error.
+void Residence::bring_home() noexcept {
+  try {
+    if (const Status status = fetch(); !status.ok()) log(LogLevel::error, status.error().message);
+  } catch (const std::exception&) {
+    // No memory for a message either.
+  }
 }
 
 void Residence::drop_device() {
@@ -92,7 +103,7 @@ Result<void*> Residence::host(bool read, bool write) {
   const std::lock_guard lock(mutex_);
   if (read && !valid_on(Place::host)) FULCRUM_CHECK(fetch());
   if (write) {
-    version_.fetch_add(1, std::memory_order_acq_rel);
+    version_.store(unique_number(), std::memory_order_release);
     state_.store(bit(Place::host), std::memory_order_release);
     drop_device();
   }
@@ -129,7 +140,7 @@ void Residence::keep_result(void* block) {
   device_->release(device_block_, bytes_);
   device_block_ = block;
   remember();
-  version_.fetch_add(1, std::memory_order_acq_rel);
+  version_.store(unique_number(), std::memory_order_release);
   state_.store(bit(Place::device), std::memory_order_release);
 }
 

@@ -73,6 +73,13 @@ class Uses {
 
 }  // namespace
 
+Result<void*> host_memory(const Request& request, int slot, bool read, bool write) {
+  Residence* home = request.homes[static_cast<std::size_t>(slot)];
+  if (!home) return request.args.ptr[slot];
+  const bool partly = write && home->bytes() > request.facts->bytes(request.args, slot, request.dtype);
+  return home->host(read || partly, write);
+}
+
 Status Engine::run_candidate(const Request& request, const Candidate& candidate) {
   if (ops::outputs(*request.facts->op, request.args) == 0) return {};
   return candidate.place == Place::device ? run_on_device(request, candidate)
@@ -83,18 +90,17 @@ Status Engine::run_on_host(const Request& request, const Candidate& candidate) {
   Args args = request.args;
   for (int pass = 0; pass < 2; ++pass) {  // inputs first: a result that shares their block must not drop them
     for (int slot = 0; slot < request.facts->pointers; ++slot) {
-      Residence* home = request.homes[static_cast<std::size_t>(slot)];
       const SlotFacts& role = request.facts->slots[static_cast<std::size_t>(slot)];
-      if (!home || role.writes != (pass == 1)) continue;
-      FULCRUM_TRY(args.ptr[slot], home->host(role.reads, role.writes));
+      if (!request.homes[static_cast<std::size_t>(slot)] || role.writes != (pass == 1)) continue;
+      FULCRUM_TRY(args.ptr[slot], host_memory(request, slot, role.reads, role.writes));
     }
   }
   const fulcrum_kernel& entry = candidate.kernel.entry();
   if (!entry.plan) return to_status(entry.run(&args, nullptr, 1));
   PlanKey key = host_key(entry, args);
   const bool keep = stamp(request, key);
-  if (!keep && entry.plan_for_any) {
-    const PlanKey any = host_key(entry, args, true);
+  PlanKey any = host_key(entry, args, true);
+  if (!keep && entry.plan_for_any && name_prepared(*request.facts->op, any)) {
     const PlanLease plan(host_plans_, any, args, true);
     if (!plan.get().ok()) return plan.get().error();
     args.plan = plan.get().value();

@@ -223,6 +223,7 @@ Op activation_spreading() {
       .verify = verify,
       .prepare = prepare,
       .needs_prepared = true,
+      .prepared_id = [](const void* graph) { return static_cast<const SpreadingGraph*>(graph)->id; },
       .prepared_bytes = prepared_bytes,
       .make_inputs = make_inputs,
       .split =

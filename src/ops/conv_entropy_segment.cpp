@@ -169,6 +169,7 @@ Op conv_entropy_segment() {
       .prepare = [](const Args&) -> Result<std::shared_ptr<const void>> {
         return std::shared_ptr<const void>(std::shared_ptr<void>(), entropy_table());
       },
+      .standing = []() -> const void* { return entropy_table(); },
       .split = Split{.phases = 2,
                      .pieces = pieces,
                      .scratch_bytes =

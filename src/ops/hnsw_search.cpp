@@ -270,6 +270,7 @@ Op hnsw_search() {
       .verify = verify,
       .prepare = prepare,
       .needs_prepared = true,
+      .prepared_id = [](const void* index) { return static_cast<const HnswIndex*>(index)->id; },
       .prepared_bytes = prepared_bytes,
       .make_inputs = make_inputs,
       .split = Split{.phases = 1,

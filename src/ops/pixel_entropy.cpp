@@ -186,6 +186,7 @@ Op pixel_entropy() {
       .prepare = [](const Args&) -> Result<std::shared_ptr<const void>> {
         return std::shared_ptr<const void>(std::shared_ptr<void>(), entropy_table());
       },
+      .standing = []() -> const void* { return entropy_table(); },
       .make_inputs = make_inputs,
       .split = Split{.phases = 2,
                      .pieces = pieces,

@@ -8,18 +8,10 @@
 
 #include <thread>
 
+#include "executor/host_executor.h"
+
 namespace fulcrum::executor {
 namespace {
-
-Executor cpu_executor(Policy policy = {}) {
-  Options options;
-  options.policy = std::move(policy);
-  options.use_device = false;
-  options.load_table = false;
-  auto made = Executor::make(options);
-  EXPECT_TRUE(made.ok());
-  return made.value();
-}
 
 class EveryOp : public ::testing::TestWithParam<std::string> {};
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 namespace fulcrum::executor {
@@ -26,7 +27,8 @@ class Residence {
  public:
   enum class Memory : std::uint8_t { plain, pinned, foreign };
 
-  /// Plain and pinned memory is owned and zeroed; foreign memory is the caller's. Check identity() for null: no memory.
+  /// Plain and pinned memory is owned and zeroed; foreign memory is the caller's, and what is on the device alone comes
+  /// home to it at the end. Check identity() for null: no memory.
   Residence(std::int64_t bytes, std::shared_ptr<Device> device, Memory memory, void* foreign = nullptr);
   Residence(const Residence&) = delete;
   Residence& operator=(const Residence&) = delete;
@@ -34,11 +36,15 @@ class Residence {
 
   std::int64_t bytes() const { return bytes_; }
   Memory memory() const { return memory_; }
+  const Device* owner() const { return device_.get(); }
   /// Address of the host's copy, valid or not: tells blocks apart.
   void* identity() const { return host_; }
   bool valid_on(Place place) const { return (state_.load(std::memory_order_acquire) & bit(place)) != 0; }
-  /// Changes when somebody may have written: what was derived from the data is good as long as it does not.
+  /// Changes when somebody may have written: what was derived from the data is good as long as it does not. No two
+  /// blocks have the same one, also where the later has the address of the earlier.
   std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
+  /// True once the data is gone: what was derived from it can go then.
+  std::shared_ptr<const std::atomic<bool>> ended() const { return ended_; }
 
   /// The host's copy, brought up to date when `read`. `write`: the device's copy is no longer valid. data_lost when the
   /// only valid copy was on a device that is gone.
@@ -76,9 +82,10 @@ class Residence {
 
  private:
   static std::uint8_t bit(Place place) { return place == Place::host ? 1 : 2; }
-  // With mutex_ held:
+  // With mutex_ held, or at the end:
   void drop_device();
   Status fetch();
+  void bring_home() noexcept;
   void remember();
 
   std::int64_t bytes_;
@@ -89,7 +96,8 @@ class Residence {
   void* device_block_ = nullptr;
   std::atomic<std::uint8_t> state_{1};
   std::atomic<bool> stay_{false}, moving_{false};
-  std::atomic<std::uint64_t> version_{1}, last_use_{0};
+  std::shared_ptr<std::atomic<bool>> ended_ = std::make_shared<std::atomic<bool>>(false);
+  std::atomic<std::uint64_t> version_{unique_number()}, last_use_{0};
   std::atomic<int> uses_{0};
   bool remembered_ = false;  // by the device
   double lost_seconds_ = 0;
@@ -136,6 +144,22 @@ class Buffer {
   std::int64_t size_ = 0;
 };
 
+/// The types of the product that values of T may be, a bit each; all of them for bytes, whose type T does not say.
+template <class T>
+constexpr std::uint8_t types_held() {
+  constexpr auto only = [](auto... types) {
+    return static_cast<std::uint8_t>((0U | ... | (1U << static_cast<unsigned>(types))));
+  };
+  if (std::is_same_v<T, std::byte>) return 0xff;
+  if (std::is_same_v<T, float>) return only(DType::f32);
+  if (!std::is_integral_v<T>)
+    return sizeof(T) == 2 ? only(DType::f16, DType::bf16) : 0;  // a half of the caller's
+  if (sizeof(T) == 1) return std::is_unsigned_v<T> ? only(DType::u8) : 0;
+  if (sizeof(T) == 2) return std::is_unsigned_v<T> ? only(DType::f16, DType::bf16) : 0;  // their bits
+  if (std::is_unsigned_v<T>) return 0;
+  return sizeof(T) == 4 ? only(DType::i32) : only(DType::i64);
+}
+
 /// What a call takes for a pointer slot: a span, a vector or a Buffer; nothing for an optional one.
 class Operand {
  public:
@@ -143,25 +167,38 @@ class Operand {
   template <class T>
   Operand(std::span<T> values)
       : host_(const_cast<void*>(static_cast<const void*>(values.data()))),
-        count_(static_cast<std::int64_t>(values.size())) {}
+        count_(static_cast<std::int64_t>(values.size())),
+        types_(types_held<std::remove_const_t<T>>()),
+        writable_(!std::is_const_v<T>) {}
   template <class T>
   Operand(const std::vector<T>& values) : Operand(std::span<const T>(values)) {}
   template <class T>
   Operand(std::vector<T>& values) : Operand(std::span<T>(values)) {}
   template <class T>
-  Operand(const Buffer<T>& buffer) : home_(&buffer.home()), count_(buffer.size()) {}
+  Operand(const Buffer<T>& buffer)
+      : home_(&buffer.home()), count_(buffer.size()), types_(types_held<std::remove_const_t<T>>()) {}
 
   void* host() const { return host_; }
   Residence* home() const { return home_ ? home_->get() : nullptr; }
   /// For calls that outlive the caller's scope. Null: host memory, which the caller keeps until the call has ended.
   std::shared_ptr<Residence> share() const { return home_ ? *home_ : nullptr; }
   std::int64_t count() const { return count_; }
+  /// Whether its values are of this type, as far as it is known.
+  bool holds(DType type) const { return (types_ >> static_cast<unsigned>(type) & 1U) != 0; }
+  bool writable() const { return writable_; }
+  /// Its values are of this type, as the caller knows.
+  Operand& is(DType type) {
+    types_ &= static_cast<std::uint8_t>(1U << static_cast<unsigned>(type));
+    return *this;
+  }
   bool absent() const { return !host_ && !home_; }
 
  private:
   void* host_ = nullptr;
   const std::shared_ptr<Residence>* home_ = nullptr;  // of the caller's buffer, which outlives the operand
   std::int64_t count_ = 0;
+  std::uint8_t types_ = 0xff;
+  bool writable_ = true;
 };
 
 }  // namespace fulcrum::executor

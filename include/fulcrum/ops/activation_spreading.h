@@ -51,6 +51,7 @@ struct SpreadingGraph {
   std::span<const std::int32_t> long_rows;
   const std::int32_t* slice_source = nullptr;
   const float* slice_weight = nullptr;
+  std::uint64_t id = 0;  // of this graph alone; its address may be another's later
 };
 
 enum class EdgeLists : std::uint8_t { incoming, outgoing };

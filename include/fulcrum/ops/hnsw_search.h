@@ -56,6 +56,8 @@ struct HnswIndex {
 
   /// The path of the index as hnswlib saved it, written when first asked for; null when that failed.
   const char* (*file)(const HnswIndex& index) = nullptr;
+
+  std::uint64_t id = 0;  // of this index alone; its address may be another's later
 };
 
 /// Builds an index over rows of `dimension` floats with hnswlib: 16 neighbours a layer, 200 candidates, points in

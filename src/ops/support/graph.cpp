@@ -168,6 +168,7 @@ void set_rows(OwnedGraph& graph, std::span<const Edge> edges) {
 }
 
 std::shared_ptr<const SpreadingGraph> finish(std::shared_ptr<OwnedGraph> graph) {
+  graph->id = unique_number();
   graph->edges = static_cast<std::int64_t>(graph->sources.size());
   graph->cut();
   graph->list_outgoing();

@@ -148,6 +148,7 @@ std::vector<float> normalized(std::span<const float> rows, std::int64_t dimensio
 std::shared_ptr<const HnswIndex> index_from(HnswLibrary library, std::int64_t dimension, HnswMetric metric,
                                             const std::string& file) {
   auto index = std::make_shared<OwnedIndex>();
+  index->id = unique_number();
   index->count = library.count();
   index->dimension = dimension;
   index->metric = metric;
@@ -173,6 +174,7 @@ std::shared_ptr<const HnswIndex> index_from(HnswLibrary library, std::int64_t di
 
 std::shared_ptr<const HnswIndex> index_with(const HnswIndex& plain, RecallTable table) {
   auto index = std::make_shared<OwnedIndex>(static_cast<const OwnedIndex&>(plain));
+  index->id = unique_number();
   index->table = std::move(table.lines);
   index->recall = index->table;
   index->exact_seconds = table.exact_seconds;

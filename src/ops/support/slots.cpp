@@ -314,14 +314,17 @@ Shape shape_of(const Op& op, const Args& args) {
   return shape;
 }
 
+const Slot& pointer_slot(const Op& op, int slot) {
+  const auto found = std::find_if(op.slots.begin(), op.slots.end(), [&](const Slot& described) {
+    return is_pointer(described.kind) && slot-- == 0;
+  });
+  FULCRUM_ASSERT(found != op.slots.end());
+  return *found;
+}
+
 DType dtype_of(const Op& op, int slot, DType dtype) {
-  int pointer = 0;
-  for (const Slot& described : op.slots) {
-    if (is_pointer(described.kind) && pointer++ == slot)
-      return described.follows_dtype ? dtype : described.dtype;
-  }
-  FULCRUM_ASSERT(false && "no such pointer slot");
-  return dtype;
+  const Slot& described = pointer_slot(op, slot);
+  return described.follows_dtype ? dtype : described.dtype;
 }
 
 std::int64_t outputs(const Op& op, const Args& args) {
