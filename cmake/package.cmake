@@ -34,6 +34,11 @@ if(TARGET fulcrum_main)
   install(TARGETS fulcrum_cli)
 endif()
 
+# What the C++ compiler links and the C compiler does not: "stdc++ m" with g++.
+set(fulcrum_cxx_runtime ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
+list(FILTER fulcrum_cxx_runtime EXCLUDE REGEX "^(c|gcc.*|clang_rt.*)$")
+list(REMOVE_DUPLICATES fulcrum_cxx_runtime)
+list(JOIN fulcrum_cxx_runtime " " fulcrum_cxx_runtime)
 configure_package_config_file(cmake/fulcrumConfig.cmake.in ${PROJECT_BINARY_DIR}/fulcrumConfig.cmake
                               INSTALL_DESTINATION ${package_dir})
 # Before 1.0 a minor version may break the API.

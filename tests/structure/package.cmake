@@ -18,12 +18,19 @@ set(kinds static shared)
 if(BUILD_SHARED_LIBS)
   set(kinds shared)
 endif()
+function(fulcrum_test_consumer name source)
+  add_test(NAME package.${name} COMMAND ${CMAKE_COMMAND} -D SOURCE=${source} -D WORK=${package_test_dir} ${ARGN}
+                                        -P ${consumer_dir}/consume.cmake)
+  set_tests_properties(package.${name} PROPERTIES FIXTURES_REQUIRED installed_package TIMEOUT 300)
+endfunction()
 foreach(kind IN LISTS kinds)
-  add_test(NAME package.consumer_${kind}
-           COMMAND ${CMAKE_COMMAND} -D KIND=${kind} -D WORK=${package_test_dir} -D CXX=${CMAKE_CXX_COMPILER}
-                   -P ${consumer_dir}/consume.cmake)
-  set_tests_properties(package.consumer_${kind} PROPERTIES FIXTURES_REQUIRED installed_package TIMEOUT 300)
+  fulcrum_test_consumer(consumer_${kind} ${consumer_dir}
+                        -D KIND=${kind} -D COMPILER=CMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER})
+  fulcrum_test_consumer(c_consumer_${kind} ${consumer_dir}/c
+                        -D KIND=${kind} -D COMPILER=CMAKE_C_COMPILER=${CMAKE_C_COMPILER})
 endforeach()
+fulcrum_test_consumer(c_consumer ${consumer_dir}/c
+                      -D EXPECTED=shared -D COMPILER=CMAKE_C_COMPILER=${CMAKE_C_COMPILER})
 
 add_test(NAME package.tarball COMMAND ${CMAKE_COMMAND} -D BUILD=${PROJECT_BINARY_DIR} -D WORK=${package_test_dir}
          -P ${consumer_dir}/tarball.cmake)
