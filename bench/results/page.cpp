@@ -65,12 +65,13 @@ std::vector<const Measurement*> fastest_variants(const Folder& folder) {
 
 struct Beside {
   std::string name;
-  double seconds = 0;
+  Estimate seconds;
   bool device = false;
 };
 
 void keep_faster(std::optional<Beside>& best, Beside other) {
-  if (other.seconds > 0 && (!best || other.seconds < best->seconds)) best = std::move(other);
+  if (other.seconds.median > 0 && (!best || other.seconds.median < best->seconds.median))
+    best = std::move(other);
 }
 
 /// The fastest peer that did the same work in the same regime: device time against device time.
@@ -81,14 +82,14 @@ std::optional<Beside> peer_of(const Folder& folder, const Measurement& row) {
         peer.cache != to_string(row.cache) || !(peer.shape == row.shape) || peer.bias != with_bias(row))
       continue;
     const bool device = row.device_seconds && peer.device_seconds;
-    keep_faster(best, {peer.name, device ? peer.device_seconds->median : peer.seconds.median, device});
+    keep_faster(best, {peer.name, device ? *peer.device_seconds : peer.seconds, device});
   }
   if (row.regime != Regime::host) return best;
   for (const Measurement& other : folder.rows) {
     if (is_ours(other) || other.op != row.op || !(other.shape == row.shape) || other.cache != row.cache)
       continue;
     if (other.threads > row.threads && row.threads == 1) continue;  // one thread against one
-    keep_faster(best, {other.variant, other.seconds.median, false});
+    keep_faster(best, {other.variant, other.seconds, false});
   }
   return best;
 }
@@ -99,7 +100,7 @@ std::optional<Beside> cpu_of(const Folder& folder, const Measurement& row) {
   for (const Measurement& other : folder.rows) {
     if (!is_ours(other) || other.regime != Regime::host || other.op != row.op || !(other.shape == row.shape))
       continue;
-    keep_faster(best, {other.backend, other.seconds.median, false});
+    keep_faster(best, {other.backend, other.seconds, false});
   }
   return best;
 }
@@ -107,7 +108,21 @@ std::optional<Beside> cpu_of(const Folder& folder, const Measurement& row) {
 std::string ratio(const std::optional<Beside>& beside, const Measurement& row) {
   if (!beside) return "";
   const double ours = beside->device ? judged(row) : row.seconds.median;
-  return fmt::format("{} {}, {:.2f} x", beside->name, human_seconds(beside->seconds), beside->seconds / ours);
+  return fmt::format("{} {}, {:.2f} x", beside->name, human_seconds(beside->seconds.median),
+                     beside->seconds.median / ours);
+}
+
+std::string factor(double times) {
+  return times < 0.1 ? fmt::format("{:.2g}", times) : fmt::format("{:.2f}", times);
+}
+
+/// The same with intervals; that of the factor is the widest that those of the two times allow.
+std::string ratio_shown(const std::optional<Beside>& beside, const Measurement& row) {
+  if (!beside) return "";
+  const Estimate& ours = beside->device && row.device_seconds ? *row.device_seconds : row.seconds;
+  const Estimate& theirs = beside->seconds;
+  return fmt::format("{} {}, {} x [{}, {}]", beside->name, shown(theirs), factor(theirs.median / ours.median),
+                     factor(theirs.ci_low / ours.ci_high), factor(theirs.ci_high / ours.ci_low));
 }
 
 std::string ceiling_of(const Measurement& row) {
@@ -219,8 +234,8 @@ std::string summary(const std::vector<Folder>& folders) {
       const auto cpu = cpu_of(folder, m);
       if (!cpu) continue;  // no GPU time without the best CPU beside it
       lines += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", m.op, wanted.shape, to_string(m.regime),
-                           shown(m.seconds), m.device_seconds ? shown(*m.device_seconds) : "", ratio(cpu, m),
-                           ratio(peer_of(folder, m), m));
+                           shown(m.seconds), m.device_seconds ? shown(*m.device_seconds) : "",
+                           ratio_shown(cpu, m), ratio_shown(peer_of(folder, m), m));
     }
     if (lines.empty()) continue;
     text += fmt::format(
@@ -228,7 +243,8 @@ std::string summary(const std::vector<Folder>& folders) {
         "host's best "
         "CPU kernel and the fastest peer with their times, and how many times faster the GPU's call is than "
         "the first, "
-        "and ours than the second (device time beside device time).\n\n"
+        "and ours than the second (device time beside device time). Times have their intervals at 95 %; the "
+        "interval of a factor is the widest that those two allow.\n\n"
         "| op | shape | regime | call | device | best CPU | peer |\n|---|---|---|---|---|---|---|\n{}",
         folder.device, folder.name, lines);
   }
