@@ -16,12 +16,21 @@ namespace {
 
 constexpr std::string_view kShippedDevice = "h200";
 
-// Bytes per second of one thread by level, flops of one thread, fork and join: a server of the last ten years. They are
-// wrong by up to a factor of two, and marked so.
-constexpr double kAssumedRates[] = {120e9, 60e9, 25e9, 12e9};
-constexpr double kAssumedFlops = 40e9, kAssumedFork = 5e-6;
+// Bytes per second of one thread by level, flops of one thread by instruction set, a thread's share of a fork and join:
+// between those of the servers in results/ (a Xeon of 16 cores, two EPYCs), which lie up to a factor of two off.
+constexpr double kAssumedRates[] = {370e9, 130e9, 70e9, 24e9}, kAssumedMemory = 100e9;
+constexpr double kAssumedForkShare = 0.15e-6;
+constexpr std::pair<std::string_view, double> kAssumedFlops[] = {
+    {"avx3", 180e9}, {"avx2", 115e9}, {"sse4", 50e9}, {"neon", 50e9}, {"scalar", 12e9}};
 
 Quantity assumed(double value) { return {value, value / 2, value * 2, Source::assumed}; }
+
+double assumed_flops(const std::vector<std::string>& isas) {
+  for (const auto& [isa, flops] : kAssumedFlops) {
+    if (std::find(isas.begin(), isas.end(), isa) != isas.end()) return flops;
+  }
+  return kAssumedFlops[std::size(kAssumedFlops) - 1].second;
+}
 
 Machine assumed_host() {
   Machine host;
@@ -34,16 +43,16 @@ Machine assumed_host() {
     MemoryLevel& level = host.cpu.levels[i];
     const bool last = i + 1 == host.cpu.levels.size();
     const double one = kAssumedRates[last ? 3 : std::min<std::size_t>(i, 2)];
-    const double all = last ? one * std::min(threads, 6.0) : one * threads;
+    const double all = last ? std::min(one * threads, kAssumedMemory) : one * threads;
     for (const char* name : {"read", "copy", "triad"}) {
       level.one_thread[name] = assumed(one);
       level.all_threads[name] = assumed(all);
     }
   }
-  host.cpu.flops_one_thread = {{"assumed", assumed(kAssumedFlops)}, {"scalar", assumed(kAssumedFlops / 8)}};
-  host.cpu.flops_all_threads = {{"assumed", assumed(kAssumedFlops * threads)},
-                                {"scalar", assumed(kAssumedFlops / 8 * threads)}};
-  host.cpu.fork_join_seconds = assumed(kAssumedFork);
+  const double vectors = assumed_flops(backends::isas()), plain = assumed_flops({});
+  host.cpu.flops_one_thread = {{"assumed", assumed(vectors)}, {"scalar", assumed(plain)}};
+  host.cpu.flops_all_threads = {{"assumed", assumed(vectors * threads)}, {"scalar", assumed(plain * threads)}};
+  host.cpu.fork_join_seconds = assumed(kAssumedForkShare * threads);
   return host;
 }
 
