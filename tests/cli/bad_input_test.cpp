@@ -96,6 +96,61 @@ TEST(BadInput, ForcedNamesThatDoNotExistAreErrorsThatListTheKnownOnes) {
   expect_refused(isa, fulcrum(isa.arguments, {{"FULCRUM_FORCE_ISA", "avx9"}}));
 }
 
+TEST(BadInput, IsRefusedBeforeThisMachineIsMeasured) {
+  const Folder files;
+  const std::string suite = put(files, "tiny.json", R"({
+    "schema": "fulcrum.suite/1", "name": "tiny", "system": "a test", "summary": "one small op",
+    "rows": [{"name": "squash", "op": "gelu", "shape": "n=4096", "share": 0.6}]})");
+  const std::string profile = put(files, "folded.txt", "main;work 900\nmain;rest 100\n");
+  const std::string text = put(files, "notes.txt", "precious\n"), page = files / "page.html";
+  const Bad table[] = {
+      {{"plan", "--gpu", "h300"}, 2, "no machine profile 'h300'", "h200"},
+      {{"plan", "--gpu", "h200,h300"}, 2, "no machine profile 'h300'", "h200"},
+      {{"plan", "--suite", suite, "--regime", "foo"}, 2, "unknown regime 'foo'", "resident"},
+      {{"plan", "--suite", suite, "--regime", "host"}, 2, "a plan has no regime 'host'", "resident"},
+      {{"plan", "--suite", suite, "--explain", "squush"}, 2, "no row 'squush'", "did you mean 'squash'?"},
+      {{"plan", "--suite", suite, "--predictions", "/nonexistent/l"}, 3, "cannot write /nonexistent/l", ""},
+      {{"plan", "--suite", suite, "--predictions", text}, 3, "no document of this kind", "another name"},
+      {{"plan", "--suite", suite, "--html", text}, 3, "no document of this kind", "another name"},
+      {{"plan", "--", "./nope"}, 3, "cannot run './nope': No such file", "check the spelling"},
+      {{"plan", "--", "no-such-program-anywhere"}, 3, "cannot run 'no-such-program-anywhere'", "PATH"},
+      {{"plan", "--", "/"}, 3, "cannot run '/': Permission denied", "chmod +x"},
+      {{"plan", "--", text}, 3, "Permission denied", "chmod +x"},
+      {{"plan", "--gpu", "h300", "--", "true"}, 2, "no machine profile 'h300'", "h200"},
+      {{"plan", "--profile", "/nonexistent/p"}, 3, "cannot read /nonexistent/p", "check the spelling"},
+      {{"plan", "--profile", profile, "--explain", "wark"}, 2, "no row 'wark'", "did you mean 'work'?"},
+      {{"report", "--suite", suite, "--gpu", "h300", "--output", page}, 2, "no machine profile 'h300'", ""},
+      {{"report", "--profile", "/nonexistent/p", "--output", page}, 3, "cannot read /nonexistent/p", ""},
+      {{"batch", "lstm_cell", "--gpu", "h300"}, 2, "no machine profile 'h300'", "h200"},
+      {{"batch", "lstm_cell", "--regime", "foo"}, 2, "unknown regime 'foo'", "resident"},
+      {{"batch", "lstm_cell", "--regime", "host"}, 2, "a batch has no regime 'host'", "resident"},
+      {{"batch", "lstm_cell", "--shape", "B=1,I=16,H=0"}, 2, "H=0 of lstm_cell", "one hidden unit"},
+      {{"breakeven", "gelu", "--gpu", "h300"}, 2, "no machine profile 'h300'", "h200"},
+      {{"breakeven", "gelu", "--gpu", "none"}, 2, "a break-even needs a GPU", "leave --gpu none away"},
+      {{"breakeven", "gelu", "--from", "100", "--to", "10"}, 2, "100 to 10 are no range", "larger end"},
+      {{"breakeven", "lstm_cell", "--shape", "B=1,I=16,H=0"}, 2, "H=0 of lstm_cell", "one hidden unit"},
+      {{"roofline", "gelu", "--gpu", "h300"}, 2, "no machine profile 'h300'", "h200"},
+      {{"roofline", "gelu", "--shape", "n=0"}, 2, "nothing to measure", "at least 1"},
+      {{"roofline", "gelu", "--shape", "n=1e15"}, 3, "and this machine has", "smaller"},
+  };
+  for (const Bad& bad : table) {
+    const Folder data;
+    expect_refused(bad, fulcrum_in(data, bad.arguments));
+    EXPECT_TRUE(std::filesystem::is_empty(data.path())) << fmt::format("{}", fmt::join(bad.arguments, " "));
+  }
+  EXPECT_EQ(content(text), "precious\n");
+}
+
+TEST(BadInput, TheGpuOfThisMachineIsMissedBeforeItIsMeasured) {
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"plan", "--gpu", "this"}, {"batch", "lstm_cell", "--gpu", "this"}}) {
+    const Folder data;
+    const Bad bad{arguments, 3, "no GPU that the program can use", "fulcrum doctor"};
+    expect_refused(bad, fulcrum_in(data, arguments, {{"CUDA_VISIBLE_DEVICES", ""}}));
+    EXPECT_TRUE(std::filesystem::is_empty(data.path()));
+  }
+}
+
 TEST(BadInput, LeavesNoRecordBehind) {
   const Folder data;
   fulcrum_in(data, {"bench", "sigmoid", "--shape", "n=0"});

@@ -80,15 +80,17 @@ Result<Exit> run_batch(const Options& options, Context& context) {
   if (dim.empty() || shape.find(dim) == nullptr)
     return Error{Code::usage, fmt::format("'{}' is no dim of {}", dim, op->name),
                  fmt::format("its shape is {}", shape.text())};
-  FULCRUM_TRY(Stock stock, Stock::open(context));
-  FULCRUM_TRY(const std::vector<Target> targets, chosen_targets(options, stock));
+  FULCRUM_TRY(const Regime regime, regime_of_gpu(options.text("regime"), "a batch"));
   std::vector<Want> wants;
   for (double n = 1; n <= options.number("to"); n *= 2) {
     if (const auto sized = resized(*op, shape, dim, n)) wants.push_back({op, *sized});
   }
+  if (wants.empty()) FULCRUM_CHECK(ops::resolve(*op, shape));
+  FULCRUM_CHECK(check_targets(options));
+  FULCRUM_TRY(Stock stock, Stock::open(context));
+  FULCRUM_TRY(const std::vector<Target> targets, chosen_targets(options, stock));
   FULCRUM_CHECK(stock.ensure(wants, {.case_seconds = 0.5, .total_seconds = options.number("budget")}));
   FULCRUM_TRY(const model::Model model, model_of(stock, targets.empty() ? nullptr : &targets.front()));
-  FULCRUM_TRY(const Regime regime, parse_enum<Regime>("regime", options.text("regime")));
   std::vector<Point> points;
   for (const Want& want : wants) {
     FULCRUM_TRY(const model::Call call, model::call_of(op->name, want.shape));

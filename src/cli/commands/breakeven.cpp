@@ -27,11 +27,7 @@ Result<std::vector<model::GpuUse>> uses_of(const Options& options) {
   if (names.empty()) names = {"roundtrip", "resident"};
   std::vector<model::GpuUse> uses;
   for (const std::string& name : names) {
-    FULCRUM_TRY(const Regime regime, parse_enum<Regime>("regime", name));
-    if (regime == Regime::host || regime == Regime::first_call) {
-      return Error{Code::usage, fmt::format("a break-even has no regime '{}'", name),
-                   "use roundtrip, resident, reuse, overlapped or managed"};
-    }
+    FULCRUM_TRY(const Regime regime, regime_of_gpu(name, "a break-even"));
     uses.push_back({.regime = regime, .path = {}, .reuse = options.count("reuse")});
   }
   return uses;
@@ -166,6 +162,22 @@ std::optional<Want> want_at(const Asked& asked, double n) {
   return Want{asked.op, *shape};
 }
 
+/// Without --to the range ends where calls become too long. A size that the op refuses is no point of the curve, but one
+/// of them it must take.
+Status check_range(const Asked& asked, const Options& options) {
+  const model::Sizes& sizes = asked.sizes;
+  if (options.has("to") && sizes.to <= sizes.from) {
+    return Error{Code::usage, fmt::format("sizes from {} to {} are no range", sizes.from, sizes.to),
+                 "give a smallest size of at least 1 and a larger end"};
+  }
+  const std::vector<double> all = coarse_first(sizes.from, sizes.to);
+  const auto taken = [&asked](double n) { return want_at(asked, n).has_value(); };
+  if (all.empty() || std::any_of(all.begin(), all.end(), taken)) return {};
+  FULCRUM_TRY(const Shape largest, ops::complete(*asked.op, model::shape_at(sizes, all.front())));
+  FULCRUM_CHECK(ops::resolve(*asked.op, largest));
+  return {};
+}
+
 /// Around where the model sees the boundary, then over the whole range: a budget that ends early has seen the boundary.
 Result<std::vector<double>> first_sizes(const Asked& asked, const model::Model& model, double to) {
   std::vector<double> order;
@@ -278,11 +290,16 @@ Result<Exit> run_breakeven(const Options& options, Context& context) {
   std::vector<Asked> all;
   for (const std::string& name : names) {
     FULCRUM_TRY(Asked asked, asked_of(name, options));
+    FULCRUM_CHECK(check_range(asked, options));
     all.push_back(std::move(asked));
   }
+  const std::vector<std::string> gpus = options.list("gpu");
+  if (!gpus.empty() && std::count(gpus.begin(), gpus.end(), "none") == std::ssize(gpus)) {
+    return Error{Code::usage, "a break-even needs a GPU", "leave --gpu none away"};
+  }
+  FULCRUM_CHECK(check_targets(options));
   FULCRUM_TRY(Stock stock, Stock::open(context));
   FULCRUM_TRY(const std::vector<Target> targets, chosen_targets(options, stock));
-  if (targets.empty()) return Error{Code::usage, "a break-even needs a GPU", "leave --gpu none away"};
   Json list = Json::array();
   for (const Asked& asked : all) FULCRUM_CHECK(decide(asked, targets, options, stock, context, list));
   FULCRUM_CHECK(context.write_json(

@@ -4,31 +4,24 @@
 // What belongs on a GPU, in which order, and what it gains end to end.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fulcrum/machine.h>
 #include <fulcrum/report.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/decide/ledger.h"
 #include "cli/decide/page.h"
-#include "cli/profile/profile.h"
 #include "cli/profile/subject.h"
 
 namespace fulcrum::cli {
 namespace {
 
-Status explain(const std::vector<Plan>& plans, const std::string& name, Context& context) {
-  Names known;
+void explain(const std::vector<Plan>& plans, const std::string& name, Context& context) {
   for (const Plan& plan : plans) {
     for (const PlanRow& row : plan.rows) {
-      known.push_back(row.name);
       if (row.name != name) continue;
       context.print(fmt::format("\n{}", report::explain_text(row, context.colour(), context.width())));
     }
   }
-  if (std::find(known.begin(), known.end(), name) != known.end()) return {};
-  return Error{Code::not_found, fmt::format("the plan has no row '{}'", name), suggestion(name, known)};
 }
 
 /// Of a program each row says why: its reasons are what its author can do something about.
@@ -76,6 +69,16 @@ Json document(const std::vector<Plan>& plans) {
   return json;
 }
 
+/// What can be known to be wrong must not cost the measurement of this machine first.
+Status check_arguments(const Options& options, const Subject& subject, bool program) {
+  for (const char* name : {"html", "predictions"}) {
+    if (options.has(name)) FULCRUM_CHECK(check_output_file(options.text(name)));
+  }
+  if (options.has("regime")) FULCRUM_CHECK(regime_of_gpu(options.text("regime"), "a plan"));
+  FULCRUM_CHECK(check_targets(options));
+  return program ? check_program(options) : check_row(options, row_names(subject));
+}
+
 Result<Exit> run_plan(const Options& options, Context& context) {
   if (options.has("verify")) return verify_ledger(options, context);
   const bool program = options.has("profile") || !options.user_commands().empty();
@@ -83,15 +86,13 @@ Result<Exit> run_plan(const Options& options, Context& context) {
     return Error{Code::usage, "a plan is about one program", "give one command after --"};
   }
   FULCRUM_TRY(Subject subject, subject_of(options));
-  if (options.has("html")) FULCRUM_CHECK(check_output_file(options.text("html")));
-  if (options.has("profile") && !machine::known()) {
-    // A file that cannot be read should not cost the measurement of this machine first.
-    FULCRUM_CHECK(load_profile(options.text("profile")));
-  }
+  FULCRUM_CHECK(check_arguments(options, subject, program));
   FULCRUM_TRY(Stock stock, Stock::open(context));
   FULCRUM_TRY(const std::vector<Target> targets, chosen_targets(options, stock));
   if (program) {
     FULCRUM_TRY(subject, subject_of_profile(options, stock, context));
+    // A program that ran for it gets its plan, whatever name was given.
+    if (options.has("profile")) FULCRUM_CHECK(check_row(options, row_names(subject)));
   }
   Stock::Settings settings{.total_seconds = options.number("budget")};
   if (program && !options.has("budget")) settings.total_seconds = kAfterProgramSeconds;
@@ -104,7 +105,8 @@ Result<Exit> run_plan(const Options& options, Context& context) {
     if (program) print_reasons(plan, context);
   }
   if (options.has("explain")) {
-    FULCRUM_CHECK(explain(plans, options.text("explain"), context));
+    explain(plans, options.text("explain"), context);
+    FULCRUM_CHECK(check_row(options, row_names(subject)));
   } else if (!plans.empty() && !plans.front().rows.empty()) {
     context.print(fmt::format(
         "Why: {}{}The page: {}\n", next_command(options, plans.front().rows.front().name, context),

@@ -33,6 +33,8 @@ Result<Exit> run_report(const Options& options, Context& context) {
   const std::string output = options.has("output") ? options.text("output") : default_output(format);
   if (output != "-") FULCRUM_CHECK(check_output_file(output));
   FULCRUM_TRY(Subject subject, subject_of(options));
+  FULCRUM_CHECK(check_targets(options));
+  FULCRUM_CHECK(check_program(options));
   FULCRUM_TRY(Stock stock, Stock::open(context));
   if (options.has("profile")) {
     FULCRUM_TRY(subject, subject_of_profile(options, stock, context));

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/bench/shapes.h"
 #include "cli/decide/subject.h"
 
 namespace fulcrum::cli {
@@ -25,8 +26,7 @@ Result<std::vector<Want>> wants_of(const Options& options) {
       if (shapes.size() > kMost) shapes.resize(kMost);
     }
     for (const std::string& text : shapes) {
-      FULCRUM_TRY(const Shape given, parse_shape(text));
-      FULCRUM_TRY(Shape shape, ops::complete(*op, given));
+      FULCRUM_TRY(Shape shape, checked_shape(*op, text));
       wants.push_back({op, std::move(shape)});
     }
   }
@@ -53,6 +53,7 @@ std::vector<Measurement> fastest(const std::vector<Measurement>& rows, const std
 
 Result<Exit> run_roofline(const Options& options, Context& context) {
   FULCRUM_TRY(const std::vector<Want> wants, wants_of(options));
+  FULCRUM_CHECK(check_targets(options));
   FULCRUM_TRY(Stock stock, Stock::open(context));
   FULCRUM_TRY(const std::vector<Target> targets, chosen_targets(options, stock));
   FULCRUM_CHECK(stock.ensure(wants, Stock::Settings{.total_seconds = options.number("budget")}));

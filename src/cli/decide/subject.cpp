@@ -153,6 +153,19 @@ Result<Subject> subject_of(const Options& options) {
   return of_suite(options.has("suite") ? options.text("suite") : std::string(kDemo));
 }
 
+Names row_names(const Subject& subject) {
+  Names names;
+  for (const model::PlanItem& item : subject.input.items) names.push_back(item.name);
+  return names;
+}
+
+Status check_row(const Options& options, const Names& rows) {
+  if (!options.has("explain")) return {};
+  const std::string name = options.text("explain");
+  if (std::find(rows.begin(), rows.end(), name) != rows.end()) return {};
+  return Error{Code::not_found, fmt::format("the plan has no row '{}'", name), suggestion(name, rows)};
+}
+
 Result<std::vector<Plan>> plans_of(const Subject& subject, const Stock& stock,
                                    const std::vector<Target>& targets, const Options& options) {
   std::vector<Plan> plans;
@@ -161,7 +174,7 @@ Result<std::vector<Plan>> plans_of(const Subject& subject, const Stock& stock,
     model::PlanInput input = subject.input;
     if (subject.equal_calls) share_by_time(model, input);
     if (options.has("regime")) {
-      FULCRUM_TRY(input.use.regime, parse_enum<Regime>("regime", options.text("regime")));
+      FULCRUM_TRY(input.use.regime, regime_of_gpu(options.text("regime"), "a plan"));
     }
     if (target != nullptr) input.price_per_hour = target->price;
     plans.push_back(model::plan(model, input));

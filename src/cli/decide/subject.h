@@ -25,6 +25,11 @@ std::vector<Option> subject_options();
 /// What --results or --suite names; neither: the demo, memory-recall.
 Result<Subject> subject_of(const Options& options);
 
+/// Whether the rows have the one that --explain names, if it was given.
+Status check_row(const Options& options, const Names& rows);
+/// The names of the subject's rows.
+Names row_names(const Subject& subject);
+
 /// What must be measured for an item: its call, and smaller ones for the curve.
 void add_wants(Subject& subject, const model::PlanItem& item, const ops::InputTexts& inputs = {});
 

@@ -30,6 +30,28 @@ Result<Target> shipped(const std::string& name) {
   return Target{.name = name, .profile = std::move(profile)};
 }
 
+Result<std::vector<Target>> targets_beside(const Machine& host, const Options& options) {
+  std::vector<std::string> names = options.list("gpu");
+  if (names.empty()) names = {host.gpus.empty() ? std::string(kMeasuredDevice) : "this"};
+  std::vector<Target> targets;
+  for (const std::string& name : names) {
+    if (name == "none") continue;
+    if (name == "this") {
+      if (host.gpus.empty()) {
+        return Error{
+            Code::environment, "this machine has no GPU that the program can use",
+            "`fulcrum doctor` says why; `--gpu h200` decides for a device that was measured elsewhere"};
+      }
+      targets.push_back({.name = name, .profile = host, .here = true});
+    } else {
+      FULCRUM_TRY(Target target, shipped(name));
+      targets.push_back(std::move(target));
+    }
+    if (options.has("price")) targets.back().price = options.number("price");
+  }
+  return targets;
+}
+
 }  // namespace
 
 std::vector<Option> target_options() {
@@ -67,25 +89,24 @@ Positional op_position(bool repeat) {
 }
 
 Result<std::vector<Target>> chosen_targets(const Options& options, const Stock& stock) {
-  std::vector<std::string> names = options.list("gpu");
-  if (names.empty()) names = {stock.host().gpus.empty() ? std::string(kMeasuredDevice) : "this"};
-  std::vector<Target> targets;
-  for (const std::string& name : names) {
-    if (name == "none") continue;
-    if (name == "this") {
-      if (stock.host().gpus.empty()) {
-        return Error{
-            Code::environment, "this machine has no GPU that the program can use",
-            "`fulcrum doctor` says why; `--gpu h200` decides for a device that was measured elsewhere"};
-      }
-      targets.push_back({.name = name, .profile = stock.host(), .here = true});
-    } else {
-      FULCRUM_TRY(Target target, shipped(name));
-      targets.push_back(std::move(target));
-    }
-    if (options.has("price")) targets.back().price = options.number("price");
+  return targets_beside(stock.host(), options);
+}
+
+Status check_targets(const Options& options) {
+  Result<Machine> host = machine::load("this");
+  if (!host.ok()) {
+    if (host.error().code != Code::not_found) return host.error();
+    host = Machine{.gpus = machine::discover_gpus()};
   }
-  return targets;
+  FULCRUM_CHECK(targets_beside(*host, options));
+  return {};
+}
+
+Result<Regime> regime_of_gpu(const std::string& name, std::string_view asker) {
+  FULCRUM_TRY(const Regime regime, parse_enum<Regime>("regime", name));
+  if (regime != Regime::host && regime != Regime::first_call) return regime;
+  return Error{Code::usage, fmt::format("{} has no regime '{}'", asker, name),
+               "use roundtrip, resident, reuse, overlapped or managed"};
 }
 
 Result<model::Model> model_of(const Stock& stock, const Target* target) {

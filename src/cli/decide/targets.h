@@ -27,6 +27,10 @@ Positional op_position(bool repeat = false);
 /// What --gpu names; without it the GPU of this machine, or else the profile of the one device that was measured for
 /// this program. `none`: an empty list.
 Result<std::vector<Target>> chosen_targets(const Options& options, const Stock& stock);
+/// What is wrong with --gpu, before this machine is measured.
+Status check_targets(const Options& options);
+/// A regime that calls of a GPU are predicted in; the error begins with `asker`: "a plan has no regime 'host'".
+Result<Regime> regime_of_gpu(const std::string& name, std::string_view asker);
 
 /// This machine's CPU with the GPU of `target`, calibrated by what was measured on either.
 Result<model::Model> model_of(const Stock& stock, const Target* target);

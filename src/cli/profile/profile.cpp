@@ -10,7 +10,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
+#include <sstream>
+#include <system_error>
 
 namespace fulcrum::cli {
 namespace {
@@ -137,6 +140,30 @@ Result<CpuProfile> record_profile(const Recording& recording, Context& context) 
                  "give it more work, or more samples a second: `fulcrum record --rate HZ`"};
   }
   return profile;
+}
+
+Status check_command(const std::string& name) {
+  const auto failure = [](const std::filesystem::path& path) {
+    std::error_code ignored;
+    if (access(path.c_str(), X_OK) != 0) return errno;
+    return std::filesystem::is_directory(path, ignored) ? EACCES : 0;
+  };
+  int number = ENOENT;
+  if (name.find('/') != std::string::npos) {
+    number = failure(name);
+  } else {
+    std::istringstream folders(environment("PATH").value_or("/bin:/usr/bin"));
+    for (std::string folder; !name.empty() && number != 0 && std::getline(folders, folder, ':');) {
+      const int one = failure(std::filesystem::path(folder.empty() ? "." : folder) / name);
+      if (one == 0 || one == EACCES) number = one;
+    }
+  }
+  if (number == 0) return {};
+  Error error{Code::environment,
+              fmt::format("cannot run '{}': {}", name, std::generic_category().message(number)), ""};
+  if (number == ENOENT) error.hint = "check the spelling, give a path, or add its folder to PATH";
+  if (number == EACCES) error.hint = "the file is no program, or you may not execute it (chmod +x)";
+  return error;
 }
 
 Result<CpuProfile> load_profile(const std::string& file) {

@@ -25,6 +25,8 @@ struct Recording {
 /// Runs or attaches, with progress. Ctrl-C ends the sampling, and what is there comes back. A profile without a single
 /// sample is an error.
 Result<CpuProfile> record_profile(const Recording& recording, Context& context);
+/// Whether there is a program of that name to run: the same error as running it, for what takes long before it runs.
+Status check_command(const std::string& name);
 
 /// Adds what `perf stat` printed, of a run here or elsewhere, to the counters.
 Status add_perf_stat(const std::string& file, CpuProfile& profile);

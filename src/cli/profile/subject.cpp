@@ -196,6 +196,16 @@ Subject subject_of(const CpuProfile& profile, const Machine& host, const GpuCeil
   return subject;
 }
 
+Status check_program(const Options& options) {
+  for (const auto& command : options.user_commands()) FULCRUM_CHECK(check_command(command.front()));
+  // Of a known machine it is read at once, and need not be read twice.
+  if (!options.has("profile") || machine::known()) return {};
+  FULCRUM_TRY(const CpuProfile profile, load_profile(options.text("profile")));
+  Names rows;
+  for (const CodeRow& row : code_rows(profile, record::hot(profile))) rows.push_back(row.name);
+  return check_row(options, rows);
+}
+
 Result<Subject> subject_of_profile(const Options& options, const Stock& stock, Context& context) {
   FULCRUM_TRY(const std::vector<Target> targets, chosen_targets(options, stock));
   const bool gpu = !targets.empty() && !targets.front().profile.gpus.empty();

@@ -10,6 +10,8 @@
 
 namespace fulcrum::cli {
 
+/// What is wrong with --profile, the command after `--` or --explain, as far as it shows before this machine is measured.
+Status check_program(const Options& options);
 /// What --profile names, or the command after `--`, recorded now. `stock` was opened before, so that the machine is
 /// measured already when the program ends.
 Result<Subject> subject_of_profile(const Options& options, const Stock& stock, Context& context);
