@@ -6,6 +6,7 @@
 #include <fulcrum/backends.h>
 
 #include <algorithm>
+#include <span>
 
 #include "cli/bench/kernels.h"
 #include "cli/bench/output.h"
@@ -28,7 +29,37 @@ constexpr std::string_view kForOps[] = {"shape",   "backend", "variant", "regime
                                         "scaling", "input",   "row",     "diagnose"};
 constexpr std::string_view kForCommands[] = {"warmup", "prepare", "parameter-scan", "ignore-failure"};
 
+// What measures something of its own takes these options and no others.
+constexpr std::string_view kForSelfTest[] = {"self-test", "budget", "json"};
+constexpr std::string_view kForRegret[] = {"regret", "seed", "budget", "json"};
+struct Own {
+  std::string_view name;
+  std::span<const std::string_view> options;
+  bool ops = false;
+};
+constexpr Own kOwn[] = {{.name = "self-test", .options = kForSelfTest},
+                        {.name = "regret", .options = kForRegret, .ops = true}};
+
+Status check_own(const Options& options, const Own& own) {
+  const auto refuse = [&own](const std::string& what, std::string_view hint) {
+    return Error{Code::usage, fmt::format("{} does not go with --{}", what, own.name), std::string(hint)};
+  };
+  for (const Option& option : options.command().options) {
+    const bool fits = std::find(own.options.begin(), own.options.end(), option.name) != own.options.end();
+    if (options.has(option.name) && !fits) return refuse(fmt::format("--{}", option.name), "leave it away");
+  }
+  if (!own.ops && !options.positionals().empty())
+    return refuse(fmt::format("'{}'", options.positionals()[0]), "leave it away");
+  if (options.user_commands().empty()) return {};
+  return refuse("a command", "leave the -- and what follows away");
+}
+
 Status check_combination(const Options& options) {
+  for (const Own& own : kOwn) {
+    if (options.has(own.name)) return check_own(options, own);
+  }
+  if (options.has("seed"))
+    return Error{Code::usage, "--seed goes with --regret alone", "add --regret, or leave it away"};
   const bool commands = !options.user_commands().empty();
   if (commands && !options.positionals().empty()) {
     return Error{Code::usage, "bench measures either ops or a command",
@@ -57,7 +88,6 @@ Status check_combination(const Options& options) {
 }
 
 Result<Exit> measure_what_was_asked(Request request, Context& context) {
-  FULCRUM_CHECK(check_combination(request.options));
   if (!request.options.user_commands().empty()) return bench_commands(std::move(request), context);
   return bench_kernels(std::move(request), context);
 }
@@ -73,18 +103,19 @@ Result<Exit> measure_what_was_recorded(const Options& options, Context& context,
   }
   const std::vector<std::string> words = journal.recorded_arguments();
   FULCRUM_TRY(const Options recorded, parse(options.command(), words));
+  FULCRUM_CHECK(check_combination(recorded));
   return measure_what_was_asked({recorded, options.text("format"), std::move(journal)}, context);
 }
 
 Result<Exit> run_bench(const Options& options, Context& context) {
   if (options.has("worker")) return work(options, context);
   FULCRUM_CHECK(check_formats(options, context));
+  FULCRUM_CHECK(check_combination(options));  // before a record is touched
   if (options.has("self-test")) return bench_self_test(options, context);
   if (options.has("regret")) return bench_regret(options, context);
   if (!options.has("resume"))
     return measure_what_was_asked({options, options.text("format"), std::nullopt}, context);
 
-  FULCRUM_CHECK(check_combination(options));  // before the record is touched
   FULCRUM_TRY(Journal journal, Journal::resume(options.text("resume"), context));
   const bool said_what =
       !options.positionals().empty() || !options.user_commands().empty() || options.has("suite");
