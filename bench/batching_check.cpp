@@ -24,15 +24,27 @@ struct Setup {
   std::string json;
 };
 
-Setup parse(int argc, char** argv) {
+Result<Setup> parse(int argc, char** argv) {
   Setup setup;
-  for (int i = 1; i + 1 < argc; i += 2) {
+  const Error usage{Code::usage, "that is not how it is called",
+                    "batching_check [--backend NAME] [--calls N] [--n N] [--rounds N] [--json FILE]"};
+  for (int i = 1; i < argc; i += 2) {
     const std::string_view key = argv[i];
-    if (key == "--backend") setup.backend = argv[i + 1];
-    if (key == "--calls") setup.calls = std::strtoul(argv[i + 1], nullptr, 10);
-    if (key == "--n") setup.n = std::strtoul(argv[i + 1], nullptr, 10);
-    if (key == "--rounds") setup.rounds = std::atoi(argv[i + 1]);
-    if (key == "--json") setup.json = argv[i + 1];
+    const char* value = i + 1 < argc ? argv[i + 1] : "-";
+    if (value[0] == '-') return usage;
+    if (key == "--backend") {
+      setup.backend = value;
+    } else if (key == "--calls") {
+      setup.calls = std::strtoul(value, nullptr, 10);
+    } else if (key == "--n") {
+      setup.n = std::strtoul(value, nullptr, 10);
+    } else if (key == "--rounds") {
+      setup.rounds = std::atoi(value);
+    } else if (key == "--json") {
+      setup.json = value;
+    } else {
+      return usage;
+    }
   }
   return setup;
 }
@@ -89,7 +101,8 @@ struct Row {
   }
 };
 
-Result<int> check(const Setup& setup) {
+Result<int> check(int argc, char** argv) {
+  FULCRUM_TRY(const Setup setup, parse(argc, argv));
   const std::string backend = setup.backend.empty() ? first_gpu() : setup.backend;
   if (backend.empty()) {
     fmt::print("SKIPPED: no GPU; --backend NAME measures another backend\n");
@@ -139,7 +152,7 @@ Result<int> check(const Setup& setup) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Result<int> result = check(parse(argc, argv));
+  const Result<int> result = check(argc, argv);
   if (result.ok()) return *result;
   fmt::print(stderr, "{}\n{}\n", result.error().message, result.error().hint);
   return exit_code(result.error().code);

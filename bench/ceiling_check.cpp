@@ -152,6 +152,10 @@ Status run_case(const Case& c, int threads, double seconds, std::string_view var
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && argv[1][0] == '-') {
+    fmt::print(stderr, "ceiling_check [SECONDS A PAIR [OP | all [small | large [VARIANT]]]]\n");
+    return 2;
+  }
   const double seconds = argc > 1 ? std::atof(argv[1]) : 1.0;
   const std::string_view only = argc > 2 ? argv[2] : "", set = argc > 3 ? argv[3] : "",
                          variant = argc > 4 ? argv[4] : "";

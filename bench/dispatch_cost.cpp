@@ -4,6 +4,7 @@
 // What a decision costs: nanoseconds of the guard, of calls seen before, of the grid and of the full model, alone and
 // with 16 threads at once; the grid also with one call in 64 booked by the tracker, whose cost then counts. Prints a
 // table and writes fulcrum.dispatch_cost/1 to the file named.
+//   dispatch_cost [FILE]
 #include <fmt/format.h>
 #include <fulcrum/measure.h>
 
@@ -111,6 +112,10 @@ Cost cost_of(const Workload& work, std::string name, Tier tier, int threads, boo
 }
 
 int run(int argc, char** argv) {
+  if (argc > 2 || (argc > 1 && argv[1][0] == '-')) {
+    fmt::print(stderr, "dispatch_cost [FILE]\n");
+    return 2;
+  }
   Options options;
   options.load_table = true;
   const backends::Backend* device = nullptr;

@@ -240,6 +240,10 @@ class Check {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && argv[1][0] == '-') {
+    fmt::print(stderr, "expression_check [N [SECONDS [PROGRAM]]]\n");
+    return 2;
+  }
   const std::int64_t n = argc > 1 ? std::atoll(argv[1]) : 1 << 24;
   const double seconds = argc > 2 ? std::atof(argv[2]) : 5;
   const std::string_view only = argc > 3 ? argv[3] : "";

@@ -235,6 +235,10 @@ Status run_case(const Case& c, int repeats, double seconds, Json& document, Rati
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && argv[1][0] == '-') {
+    fmt::print(stderr, "harness_check [REPEATS [SECONDS [OP]]]\n");
+    return 2;
+  }
   const int repeats = argc > 1 ? std::atoi(argv[1]) : 20;
   const double seconds = argc > 2 ? std::atof(argv[2]) : 1.0;
   const std::string_view only = argc > 3 ? argv[3] : "";

@@ -112,6 +112,10 @@ Status run(const measure::Config& config, Json& document) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && argv[1][0] == '-') {
+    fmt::print(stderr, "pipeline_check [SECONDS A PAIR]\n");
+    return 2;
+  }
   const measure::Config config{.precision = 0.002, .budget_seconds = argc > 1 ? std::atof(argv[1]) : 3.0};
   const CpuTopology cpu = machine::discover_cpu();
   Json document = {{"schema", "fulcrum.pipeline_check/1"},

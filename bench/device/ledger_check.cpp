@@ -148,6 +148,10 @@ Result<int> run(const char* file) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 2 || (argc > 1 && argv[1][0] == '-')) {
+    fmt::print(stderr, "ledger_check [FILE]\n");
+    return 2;
+  }
   const auto code = run(argc > 1 ? argv[1] : nullptr);
   if (code.ok()) return *code;
   fmt::print(stderr, "ledger_check: {}\n", code.error().message);

@@ -163,6 +163,25 @@ TEST(BadInput, TheGpuOfThisMachineIsMissedBeforeItIsMeasured) {
   }
 }
 
+TEST(BadInput, ABenchmarkProgramTakesNoOptionForAFileOrANumber) {
+  int found = 0;
+  for (const char* name : {"dispatch_cost", "batching_check", "expression_check", "harness_check",
+                           "ceiling_check", "pipeline_check"}) {
+    const std::string program = fmt::format("{}/bench/{}", FULCRUM_BINARY_DIR, name);
+    if (!std::filesystem::exists(program)) continue;
+    ++found;
+    const Folder folder;
+    const std::string script = fmt::format("cd {} && exec {} --help", folder.path().string(), program);
+    const auto result = run_process({"/bin/sh", "-c", script}, {});
+    ASSERT_TRUE(result.ok());
+    EXPECT_EQ(result->exit_code, 2) << name;
+    EXPECT_NE(result->standard_error.find(fmt::format("{} [", name)), std::string::npos)
+        << result->standard_error;
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << name;
+  }
+  if (found == 0) GTEST_SKIP() << "SKIPPED: no program of bench/ is built";
+}
+
 TEST(BadInput, LeavesNoRecordBehind) {
   const Folder data;
   fulcrum_in(data, {"bench", "sigmoid", "--shape", "n=0"});
