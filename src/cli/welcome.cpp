@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "cli/calibration.h"
+
 namespace fulcrum::cli {
 namespace {
 
@@ -67,6 +69,19 @@ std::vector<Advice> advice(Context& context) {
   return list;
 }
 
+/// One line on what programs that use the executor decide by; empty: there is nothing to say.
+std::string executor_line(const Context& context) {
+  const Result<Calibration> table = look_for_calibration();
+  if (!table.ok()) return "";
+  const std::string line =
+      table->there ? fmt::format("Programs that use the executor go by the table {}.", table->text)
+                   : fmt::format(
+                         "Programs that use the executor have no times of this machine yet: "
+                         "`{} calibrate` measures them (10 s, with a GPU 30).",
+                         context.program());
+  return report::wrap(line, context.width(), 0) + "\n";
+}
+
 }  // namespace
 
 GpuPresence look_for_gpu() {
@@ -100,8 +115,9 @@ Result<Exit> welcome(Context& context) {
   for (const Advice& one : advice(context)) {
     table.add({{"  " + context.program() + " " + one.line, report::Tone::strong}, one.why});
   }
-  context.print(text + table.text(context.colour()) +
-                fmt::format("\n`{} --help` lists all commands.\n", context.program()));
+  context.print(
+      text + table.text(context.colour()) +
+      fmt::format("\n{}`{} --help` lists all commands.\n", executor_line(context), context.program()));
   return Exit::ok;
 }
 

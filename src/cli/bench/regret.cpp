@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/bench/kernels.h"
+#include "cli/calibration.h"
 
 namespace fulcrum::cli {
 namespace {
@@ -95,6 +96,9 @@ void print(const executor::RegretReport& report, Context& context) {
 
 Result<Exit> bench_regret(const Options& options, Context& context) {
   FULCRUM_CHECK(backends::check_environment());
+  const Result<Calibration> table = look_for_calibration();
+  if (table.ok() && !table->advice.empty())
+    context.note(fmt::format("warning: the table that is scored: {}; {} first", table->text, table->advice));
   executor::RegretConfig config;
   config.budget_seconds = options.has("budget") ? options.number("budget") : kBudgetSeconds;
   config.ops = options.positionals();

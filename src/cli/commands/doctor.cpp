@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "cli/calibration.h"
 #include "cli/context.h"
 #include "cli/libraries.h"
 #include "cli/options.h"
@@ -217,6 +218,18 @@ void look_at_data(Context& context, Findings& out) {
        profile ? "" : "run `fulcrum machine`: then bench can say how near a kernel comes to the ceiling"});
 }
 
+void look_at_executor(Findings& out) {
+  const Result<Calibration> table = look_for_calibration();
+  if (!table.ok()) {
+    out.push_back({"executor table", State::missing, table.error().message, table.error().hint});
+    return;
+  }
+  const bool missing = !table->there;
+  out.push_back({"executor table", table->advice.empty() ? State::fine : State::note, table->text,
+                 missing ? table->advice + ": then programs run each call where this machine is fastest"
+                         : table->advice});
+}
+
 Json to_document(const Findings& findings) {
   Json list = Json::array();
   for (const Finding& finding : findings) {
@@ -262,6 +275,7 @@ Result<Exit> run_doctor(const Options&, Context& context) {
   look_at_recording(findings);
   look_at_tracing(findings);
   look_at_data(context, findings);
+  look_at_executor(findings);
   show(findings, context);
   FULCRUM_CHECK(context.write_json(to_document(findings)));
   return Exit::ok;

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether the executor has a table of this machine, as the start screen, doctor and bench --regret say it.
+#include "cli/program.h"
+
+namespace fulcrum::cli {
+namespace {
+
+/// A machine whose one op was measured.
+class Calibrated : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const Outcome calibrated = fulcrum_in(data_, {"calibrate", "relu", "--budget", "0.2"});
+    ASSERT_EQ(calibrated.code, 0) << calibrated.error;
+    for (const auto& entry : std::filesystem::directory_iterator(data_ / "executor")) file_ = entry.path();
+  }
+  /// As if the kernels had been other ones then.
+  void change_kernels() {
+    std::string text = content(file_);
+    const std::string key = "\"kernels\":\"";
+    for (std::size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1))
+      text[at + key.size()] = text[at + key.size()] == '0' ? '1' : '0';
+    std::ofstream(file_, std::ios::binary) << text;
+  }
+  Folder data_;
+  std::filesystem::path file_;
+};
+
+Json table_line(const Folder& data, std::string* said = nullptr) {
+  const Outcome outcome = fulcrum_in(data, {"doctor", "--json", "-"});
+  EXPECT_EQ(outcome.code, 0) << outcome.error;
+  if (said) *said = outcome.error;
+  const Json document = parsed(outcome.output);
+  for (const Json& one : document["findings"]) {
+    if (one["topic"] == "executor table") return one;
+  }
+  ADD_FAILURE() << "no line about the table in " << outcome.output;
+  return Json{{"state", ""}, {"text", ""}, {"advice", ""}};
+}
+
+/// Far from enough for a result; what is said before it is what counts.
+Outcome regret(const Folder& data) {
+  return fulcrum_in(data, {"bench", "relu", "--regret", "--budget", "0.1"});
+}
+
+TEST(NotCalibrated, TheStartScreenDoctorAndRegretNameTheNextStep) {
+  const Folder data;
+  const Json line = table_line(data);
+  EXPECT_EQ(line["state"], "note");
+  EXPECT_TRUE(has(line["text"], "not calibrated")) << line;
+  EXPECT_TRUE(has(line["advice"], "`fulcrum calibrate`")) << line;
+  const Outcome welcome = fulcrum_in(data, {});
+  EXPECT_TRUE(has(welcome.output, "`fulcrum calibrate` measures them")) << welcome.output;
+  const Outcome scored = regret(data);
+  EXPECT_TRUE(has(scored.error, "warning: ")) << scored.error;
+  EXPECT_TRUE(has(scored.error, "not calibrated; run `fulcrum calibrate`")) << scored.error;
+  EXPECT_TRUE(std::filesystem::is_empty(data.path()));
+}
+
+TEST_F(Calibrated, TheTableIsNamedWithItsAgeAndNothingIsLeftToDo) {
+  const Json line = table_line(data_);
+  EXPECT_EQ(line["state"], "ok");
+  EXPECT_TRUE(line["text"].get<std::string>().starts_with("calibrated 20")) << line;
+  EXPECT_EQ(line["advice"], "");
+  const Outcome welcome = fulcrum_in(data_, {});
+  EXPECT_TRUE(has(welcome.output, "the table calibrated 20")) << welcome.output;
+  EXPECT_FALSE(has(welcome.output, "fulcrum calibrate")) << welcome.output;
+  EXPECT_FALSE(has(regret(data_).error, "warning: the table")) << regret(data_).error;
+}
+
+TEST_F(Calibrated, ATableOfOtherKernelsIsCalledStale) {
+  change_kernels();
+  const Json line = table_line(data_);
+  EXPECT_EQ(line["state"], "note");
+  EXPECT_TRUE(has(line["text"], "kernels of 1 op have changed since")) << line;
+  EXPECT_TRUE(has(line["advice"], "`fulcrum calibrate`")) << line;
+  const Outcome welcome = fulcrum_in(data_, {});
+  EXPECT_TRUE(has(welcome.output, "run fulcrum calibrate")) << welcome.output;
+  EXPECT_TRUE(has(regret(data_).error, "have changed since")) << regret(data_).error;
+}
+
+TEST_F(Calibrated, ADamagedTableIsNamedAndCountsAsNone) {
+  std::ofstream(file_, std::ios::binary) << "{";
+  std::string said;
+  const Json line = table_line(data_, &said);
+  EXPECT_EQ(line["state"], "note");
+  EXPECT_TRUE(has(line["advice"], "`fulcrum calibrate`")) << line;
+  EXPECT_TRUE(has(said, file_.filename().string())) << said;
+}
+
+}  // namespace
+}  // namespace fulcrum::cli
