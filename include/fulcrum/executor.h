@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every call where it is fastest: an Executor takes ops on host memory or Buffers, decides by measured costs and by where
-// the data lives, runs, checks on itself and falls back loudly. See docs/executing.md.
+// the data lives, runs, checks on itself, and counts, logs and explains every fall-back. See docs/executing.md.
 #pragma once
 
 #include <fulcrum/core/plan.h>
 #include <fulcrum/executor/buffer.h>
 #include <fulcrum/executor/calls.h>
 #include <fulcrum/measure.h>
+
+#include <cmath>
 
 namespace fulcrum::executor {
 
@@ -57,7 +59,9 @@ struct Explanation {
 /// Readable at any time, from any thread.
 struct Counters {
   std::int64_t calls = 0, on_cpu = 0, on_device = 0;
-  std::int64_t by_guard = 0, by_seen = 0, by_grid = 0, by_model = 0;
+  /// By the guard: of run() alone. Counting typed calls below it would take as long as they do.
+  std::int64_t by_guard = 0;
+  std::int64_t by_seen = 0, by_grid = 0, by_model = 0;
   std::int64_t fallbacks = 0, splits = 0, explored = 0, shadowed = 0, mismatches = 0, batched = 0,
                data_lost = 0, evictions = 0;
   std::int64_t uploads = 0, downloads = 0, launches = 0;
@@ -68,8 +72,8 @@ struct Counters {
 
 /// What the executor's own choices cost against the best one, from calls that were run both ways.
 struct Regret {
-  std::int64_t points = 0;
-  double mean = 1, low = 1, high = 1, p95 = 1, max = 1;
+  std::int64_t points = 0;  // 0: nothing is known, and the rest is NaN
+  double mean = NAN, low = NAN, high = NAN, p95 = NAN, max = NAN;
 };
 
 struct CalibrateConfig {

@@ -32,6 +32,9 @@ int fulcrum_executor_create(const char* options, fulcrum_executor** executor);
 /* Ends started calls first. Buffers and resources must not be used by calls any more, but may be destroyed later. */
 void fulcrum_executor_destroy(fulcrum_executor* executor);
 int fulcrum_executor_has_device(const fulcrum_executor* executor);
+/* Another handle on the same executor with a policy of its own: of the options those that a policy has, all others as
+ * they are by default; use_device, load_table and device have no effect. */
+int fulcrum_executor_with(fulcrum_executor* executor, const char* options, fulcrum_executor** other);
 
 /* `count` zeros of a type: "f32", "f16", "bf16", "u8", "i32", "i64". */
 int fulcrum_buffer_create(fulcrum_executor* executor, const char* dtype, int64_t count,
@@ -77,6 +80,9 @@ int fulcrum_explain(fulcrum_executor* executor, const char* op, const char* shap
 int fulcrum_expect_place(fulcrum_executor* executor, const char* op, const char* shape, int data_on_device,
                          int expected_on_device);
 int fulcrum_counters(const fulcrum_executor* executor, char** json);
+/* What its choices cost against the best, from calls that ran both ways (shadow_share): points, mean, ci_low, ci_high, p95,
+ * max, all but the first null where there are no points. */
+int fulcrum_regret(const fulcrum_executor* executor, char** json);
 int fulcrum_calibrate(fulcrum_executor* executor, double budget_seconds);
 void fulcrum_text_free(char* text);
 

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "executor/c_options.h"
+#include "executor/engine.h"
 
 using namespace fulcrum;
 using namespace fulcrum::executor;
@@ -177,6 +178,15 @@ int fulcrum_executor_create(const char* options, fulcrum_executor** executor) {
     return {};
   });
 }
+int fulcrum_executor_with(fulcrum_executor* executor, const char* options, fulcrum_executor** other) {
+  return guarded([&]() -> Status {
+    if (!executor || !other) return missing(executor ? "the place for the executor" : "the executor");
+    FULCRUM_TRY(const Options parsed, options_from_text(options ? options : ""));
+    FULCRUM_CHECK(check_policy(parsed.policy));
+    *other = new fulcrum_executor{executor->executor.with(parsed.policy)};
+    return {};
+  });
+}
 void fulcrum_executor_destroy(fulcrum_executor* executor) { delete executor; }
 int fulcrum_executor_has_device(const fulcrum_executor* executor) {
   return executor && executor->executor.has_device() ? 1 : 0;
@@ -328,6 +338,12 @@ int fulcrum_counters(const fulcrum_executor* executor, char** json) {
   return guarded([&]() -> Status {
     if (!executor) return missing("the executor");
     return give_text(json_text(counters_json(executor->executor.counters())), json);
+  });
+}
+int fulcrum_regret(const fulcrum_executor* executor, char** json) {
+  return guarded([&]() -> Status {
+    if (!executor) return missing("the executor");
+    return give_text(json_text(regret_json(executor->executor.regret())), json);
   });
 }
 int fulcrum_calibrate(fulcrum_executor* executor, double budget_seconds) {

@@ -142,4 +142,12 @@ Json counters_json(const Counters& c) {
               {"breaker", c.breaker}};
 }
 
+Json regret_json(const Regret& r) {
+  Json json{{"schema", "fulcrum.own_regret/1"}, {"points", r.points}};
+  const std::pair<const char*, double> numbers[] = {
+      {"mean", r.mean}, {"ci_low", r.low}, {"ci_high", r.high}, {"p95", r.p95}, {"max", r.max}};
+  for (const auto& [name, value] : numbers) json[name] = r.points > 0 ? Json(value) : Json(nullptr);
+  return json;
+}
+
 }  // namespace fulcrum::executor

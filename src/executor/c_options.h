@@ -15,5 +15,6 @@ Result<ops::HnswMetric> metric_from_text(std::string_view text);
 /// Elements [first, first + count) of `size`; a negative size stands for no buffer at all.
 Status check_range(std::int64_t size, std::int64_t first, std::int64_t count, const void* memory);
 Json counters_json(const Counters& counters);
+Json regret_json(const Regret& regret);
 
 }  // namespace fulcrum::executor

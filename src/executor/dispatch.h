@@ -125,6 +125,8 @@ class Table {
   virtual std::span<const Candidate> candidates(int op_index) const = 0;
   /// Called once for each op, by the thread that asked for it first, before it is answered. Set before any other call.
   virtual void when_made(std::function<void(int op_index, const OpTable&)> told) const = 0;
+  /// Whether the op's times come from a calibration of the kernels that there are now.
+  virtual bool measured(int /*op_index*/) const { return true; }
   virtual std::string describe()
       const = 0;  // "calibrated 2026-01-31 on ...", "shipped profile h200", for notes
   virtual std::uint64_t version() const = 0;

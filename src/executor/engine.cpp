@@ -167,7 +167,8 @@ Status Engine::check_operand(const Request& request, int slot, const Operand& op
   };
   const std::int64_t needed = op.extent(request.args, slot);
   if (needed > operand.count())
-    return refuse(fmt::format("has {} values where {} are needed", operand.count(), needed), "");
+    return refuse(fmt::format("has {} values where {} are needed", operand.count(), needed),
+                  "pass all of them, or say smaller sizes");
   const DType type = ops::dtype_of(op, slot, request.dtype);
   if (!request.facts->is_list(request.args) && !operand.holds(type)) {
     return refuse(fmt::format("does not hold values of {}", to_string(type)),
@@ -189,7 +190,8 @@ Result<Request> Engine::request(const ops::Op& op, const Args& args, std::span<c
     if (slot >= static_cast<std::size_t>(request.facts->pointers)) {
       return Error{
           Code::invalid_argument,
-          fmt::format("{} takes {} operands, not {}", op.name, request.facts->pointers, operands.size()), ""};
+          fmt::format("{} takes {} operands, not {}", op.name, request.facts->pointers, operands.size()),
+          fmt::format("`fulcrum ops {}` lists them", op.name)};
     }
     FULCRUM_CHECK(check_operand(request, static_cast<int>(slot), operand));
     request.homes[slot] = operand.home();
@@ -343,6 +345,7 @@ Status Engine::run(const Request& request, const Terms& terms) {
   Mask allowed = allowed_now(request, masks.first);
   if (terms.policy.strict) FULCRUM_CHECK(stand_by(request, traffic, masks.first, allowed));
   if (allowed == 0) allowed = allowed_now(request, masks.fallback);
+  if (masks.first == 0 && allowed != 0) say_fallback(request, Failure::absent, no_kernel(request, terms));
   Mask failed = 0;
   std::optional<Error> last;
   while (allowed != 0) {
@@ -400,8 +403,7 @@ Status Engine::run(const Request& request, const Terms& terms) {
     traffic.throughput = terms.policy.throughput;
   }
   if (last) return *last;
-  return Error{Code::unsupported, fmt::format("no kernel can run {}", request.facts->op->name),
-               "allow another precision or backend in the Policy, or see what there is: fulcrum ops"};
+  return no_kernel(request, terms);
 }
 
 Tally& Engine::tally() const { return tallies_[thread_shard() % tallies_.size()]; }

@@ -51,6 +51,9 @@ struct alignas(64) Tally {
 
 class BatchQueue;
 
+/// Names that exist, shares that are some.
+Status check_policy(const Policy& policy);
+
 class Engine : public std::enable_shared_from_this<Engine> {
  public:
   static Result<std::shared_ptr<Engine>> make(const Options& options);
@@ -65,6 +68,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   /// A call that has a shape but no data, for explanations.
   Result<Request> shape_request(const ops::Op& op, const Args& args, DType dtype) const;
+
+  /// What is said to a call that the policy leaves without one.
+  Error no_kernel(const Request& request, const Terms& terms) const;
 
   /// Checks, decides, runs, learns.
   Status run(const Request& request, const Terms& terms);

@@ -16,12 +16,17 @@ Executor::Executor(std::shared_ptr<Engine> engine, std::shared_ptr<const Terms> 
       guards_(terms_->policy.backend.empty() ? &engine_->guards() : &engine_->no_guards()) {}
 
 Result<Executor> Executor::make(const Options& options) {
+  FULCRUM_CHECK(check_policy(options.policy));
   FULCRUM_TRY(auto engine, Engine::make(options));
   auto terms = engine->terms_of(options.policy);
   return Executor(std::move(engine), std::move(terms));
 }
 
-Executor Executor::with(const Policy& policy) const { return Executor(engine_, engine_->terms_of(policy)); }
+Executor Executor::with(const Policy& policy) const {
+  if (const Status right = check_policy(policy); !right.ok())
+    log(LogLevel::warning, fmt::format("{} ({})", right.error().message, right.error().hint));
+  return Executor(engine_, engine_->terms_of(policy));
+}
 
 const Policy& Executor::policy() const { return terms_->policy; }
 

@@ -3,6 +3,7 @@
 //
 // Why a call runs where it runs, what the other ways would cost, and what would change it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -49,11 +50,13 @@ std::string why_not(const Engine& engine, const Request& request, const Terms& t
                     const Candidate& candidate, Mask bit, const Terms::Masks& masks) {
   const auto& device = engine.device();
   if (!candidate.kernel.supports(request.args)) return "does not support this shape";
-  if ((masks.first & bit) == 0) {
+  const std::string& pinned = terms.policy.backend;
+  // A backend that has no kernel for the op rules out no other, unless the policy is strict.
+  if ((masks.first & bit) == 0 && (masks.first != 0 || (masks.fallback & bit) == 0)) {
     if (candidate.kernel.dtype() != to_string(request.dtype))
       return fmt::format("is for {}", candidate.kernel.dtype());
-    if (!terms.policy.backend.empty() && (masks.fallback & bit) != 0)
-      return fmt::format("the policy names {}", terms.policy.backend);
+    if (!pinned.empty() && candidate.kernel.backend().name() != pinned)
+      return fmt::format("the policy names {}", pinned);
     return fmt::format("{} is not allowed by the policy", candidate.kernel.precision());
   }
   if (candidate.place == Place::host || !device) return "";
@@ -71,8 +74,9 @@ std::string Explanation::text() const {
     out += "no kernel can run it\n";
   } else {
     const std::string by = tier == "seen" ? "as seen before" : fmt::format("by the {}", tier);
-    out += fmt::format("{}, {} predicted {}, {:.2f}x ahead of the next\n", ways.front().name,
-                       human_seconds(ways.front().seconds), by, margin);
+    out += fmt::format("{}, {} predicted {}, {:.2f}x {}\n", ways.front().name,
+                       human_seconds(ways.front().seconds), by, margin >= 1 ? margin : 1 / margin,
+                       margin >= 1 ? "ahead of the next" : "as long as the next");
   }
   for (const Way& way : ways) {
     if (!way.why_not.empty()) {
@@ -84,6 +88,11 @@ std::string Explanation::text() const {
     out += fmt::format(", grade {} (x/ {:.2f})", to_string(way.grade), std::exp(way.sigma));
     if (way.calls > 0) out += fmt::format(", corrected by {:.2f} after {} calls", way.correction, way.calls);
     out += "\n";
+  }
+  if (!last_seconds.empty()) {
+    std::vector<std::string> last;
+    for (const double seconds : last_seconds) last.push_back(human_seconds(seconds));
+    out += fmt::format("  last calls, newest first: {}\n", fmt::join(last, ", "));
   }
   if (!flips.empty()) out += fmt::format("  would change with: {}\n", flips);
   for (const std::string& note : notes) out += fmt::format("  {}\n", note);
@@ -171,6 +180,11 @@ Explanation Engine::explain(const Request& request, Traffic traffic, const Terms
   if (out.ways.size() > 1 && out.ways[1].why_not.empty() && out.ways[0].seconds > 0)
     out.margin = out.ways[1].seconds / out.ways[0].seconds;
   out.notes.push_back(fmt::format("table: {}", table().describe()));
+  if (!table().measured(request.op))
+    out.notes.push_back(
+        fmt::format("{} was not measured for it: run fulcrum calibrate {}", op.name, op.name));
+  if (terms.policy.throughput)
+    out.notes.emplace_back("throughput: a way on the CPU counts by the share of the threads that it holds");
   if (!device_) out.notes.emplace_back("device: none");
   if (device_)
     out.notes.push_back(

@@ -86,8 +86,8 @@ double Prior::State::device_seconds(const model::Call& call, const Candidate& ca
 
 Prior::Prior(const backends::Backend* device) : state_(std::make_unique<State>(device)) {
   const PriorMachine& machine = state_->machine;
-  state_->description = machine.host_known ? "closed forms over this machine's profile"
-                                           : "closed forms over an assumed CPU";
+  state_->description =
+      machine.host_known ? "closed forms over this machine's profile" : "closed forms over an assumed CPU";
   if (machine.gpu) state_->description += fmt::format(", shipped profile {}", machine.gpu->id);
   state_->description += "; not calibrated: run fulcrum calibrate";
 }

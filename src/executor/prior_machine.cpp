@@ -51,7 +51,8 @@ Machine assumed_host() {
   }
   const double vectors = assumed_flops(backends::isas()), plain = assumed_flops({});
   host.cpu.flops_one_thread = {{"assumed", assumed(vectors)}, {"scalar", assumed(plain)}};
-  host.cpu.flops_all_threads = {{"assumed", assumed(vectors * threads)}, {"scalar", assumed(plain * threads)}};
+  host.cpu.flops_all_threads = {{"assumed", assumed(vectors * threads)},
+                                {"scalar", assumed(plain * threads)}};
   host.cpu.fork_join_seconds = assumed(kAssumedForkShare * threads);
   return host;
 }

@@ -297,7 +297,8 @@ Result<Stored> stored_from_json(const Json& json, const TableKey& key, const bac
   return stored;
 }
 
-std::optional<Stored> load_stored(const backends::Backend* device, const Options& options) {
+std::optional<Stored> load_stored(const backends::Backend* device, const Options& options,
+                                  std::string* refused) {
   const auto file = table_file(device, options);
   if (!file.ok()) return {};
   std::error_code ignored;
@@ -311,6 +312,7 @@ std::optional<Stored> load_stored(const backends::Backend* device, const Options
   if (stored.ok()) return std::move(*stored);
   log(LogLevel::warning,
       fmt::format("the calibration cannot be used: {} ({})", stored.error().message, stored.error().hint));
+  if (refused) *refused = stored.error().message;
   return {};
 }
 

@@ -41,7 +41,8 @@ Result<Stored> stored_from_json(const Json& json, const TableKey& key, const bac
                                 std::string_view origin);
 
 /// The file of this machine. None: there is no file; one that cannot be used is reported to the log and left out.
-std::optional<Stored> load_stored(const backends::Backend* device, const Options& options);
+std::optional<Stored> load_stored(const backends::Backend* device, const Options& options,
+                                  std::string* refused = nullptr);
 /// Whole or not at all. Ops that are in the file already and not among the known ones stay as they are.
 Status save_stored(const backends::Backend* device, const Options& options, const Stored& stored);
 

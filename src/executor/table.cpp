@@ -49,6 +49,10 @@ class MeasuredTable final : public Table {
     const auto at = static_cast<std::size_t>(op_index);
     return at < ops_.size() ? std::span<const Candidate>(ops_[at].candidates) : std::span<const Candidate>();
   }
+  bool measured(int op_index) const override {
+    const auto at = static_cast<std::size_t>(op_index);
+    return at < ops_.size() && ops_[at].points.sigma == 0;
+  }
   void when_made(std::function<void(int, const OpTable&)> told) const override { told_ = std::move(told); }
   std::string describe() const override {
     std::call_once(looked_, [this] { look_at_forks(); });
@@ -124,11 +128,13 @@ std::shared_ptr<const Table> make_table(const backends::Backend* device, TableDa
 
 Result<std::shared_ptr<const Table>> load_table(const backends::Backend* device, const Options& options) {
   std::optional<Stored> stored;
-  if (options.load_table) stored = load_stored(device, options);
+  std::string refused;
+  if (options.load_table) stored = load_stored(device, options, &refused);
   // A frozen executor decides by its file alone; one on a clock of its own has no threads to look at.
   const bool looks = !options.policy.frozen && !options.clock;
-  return make_table(device, complete_data(device, std::move(stored)),
-                    looks ? &measure::steady_clock() : nullptr);
+  TableData data = complete_data(device, std::move(stored));
+  if (!refused.empty()) data.description += fmt::format("; the one there is cannot be used: {}", refused);
+  return make_table(device, std::move(data), looks ? &measure::steady_clock() : nullptr);
 }
 
 }  // namespace fulcrum::executor
