@@ -158,6 +158,21 @@ Status check_args(const Op& op, const Args& args);
 Shape shape_of(const Op& op, const Args& args);
 /// Null pointers with non-zero extent and forbidden overlaps, before a byte is written.
 Status check_pointers(const Op& op, const Args& args, DType dtype = DType::f32);
+/// Hears of every graph and index that ends, in the thread that ends it, for as long as it lives: what was derived from
+/// one can go then. Nothing may throw.
+class PreparedWatch {
+ public:
+  explicit PreparedWatch(std::function<void(const void* prepared)> ended);
+  PreparedWatch(const PreparedWatch&) = delete;
+  PreparedWatch& operator=(const PreparedWatch&) = delete;
+  ~PreparedWatch();
+
+ private:
+  friend void tell_ended(const void* prepared) noexcept;
+  std::function<void(const void*)> ended_;
+};
+void tell_ended(const void* prepared) noexcept;
+
 /// Pointer slot `slot` as described.
 const Slot& pointer_slot(const Op& op, int slot);
 /// Type of the elements behind pointer slot `slot` of a call whose shape says `dtype`.

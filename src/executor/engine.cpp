@@ -67,7 +67,11 @@ Engine::Engine(const Options& options)
       clock_(options.clock ? options.clock : &measure::steady_clock()),
       tracker_(options.policy.explore_credit),
       guards_(std::make_unique<Guards>()),
-      no_guards_(std::make_unique<Guards>()) {
+      no_guards_(std::make_unique<Guards>()),
+      watch_([this](const void* prepared) {
+        host_plans_.drop_over(prepared);
+        if (!device_ || device_->alive()) device_plans_.drop_over(prepared);
+      }) {
   find_known_ops(*guards_);
   find_known_ops(*no_guards_);
 }

@@ -130,6 +130,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Tracker tracker_;
   PlanCache host_plans_, device_plans_;
   std::unique_ptr<Guards> guards_, no_guards_;
+  ops::PreparedWatch watch_;  // plans over a graph or an index go with it
   mutable std::array<Tally, 16> tallies_;
   std::atomic<std::int64_t> fallbacks_{0}, splits_{0}, explored_{0}, shadowed_{0}, mismatches_{0}, lost_{0};
   std::array<std::atomic<std::uint8_t>, 256> said_{};  // failures that were logged, a bit each, by op

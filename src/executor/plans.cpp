@@ -73,14 +73,28 @@ void PlanCache::give(const PlanKey& key, void* plan) {
   }
 }
 
-void PlanCache::clear() {
+template <class Which>
+void PlanCache::drop_where(const Which& which) {
+  std::list<Kept> over;
   for (Shard& shard : shards_) {
     const std::lock_guard lock(shard.mutex);
-    for (const Kept& kept : shard.kept) {
-      if (kept.key.kernel->drop) kept.key.kernel->drop(kept.plan);
+    for (auto kept = shard.kept.begin(); kept != shard.kept.end();) {
+      const auto next = std::next(kept);
+      if (which(kept->key)) over.splice(over.end(), shard.kept, kept);
+      kept = next;
     }
-    shard.kept.clear();
   }
+  for (const Kept& kept : over) {
+    if (kept.key.kernel->drop) kept.key.kernel->drop(kept.plan);
+  }
+}
+
+void PlanCache::clear() {
+  drop_where([](const PlanKey&) { return true; });
+}
+
+void PlanCache::drop_over(const void* prepared) {
+  drop_where([prepared](const PlanKey& key) { return key.args.prepared == prepared; });
 }
 
 void PlanCache::forget() {

@@ -40,6 +40,8 @@ class PlanCache {
   /// Plans whose data has changed or is gone since go.
   void give(const PlanKey& key, void* plan);
   void clear();
+  /// Those over what was prepared there, which ends.
+  void drop_over(const void* prepared);
   /// The device is gone: its plans are forgotten without a call to it.
   void forget();
 
@@ -52,6 +54,8 @@ class PlanCache {
     std::mutex mutex;
     std::list<Kept> kept;  // newest first
   };
+  template <class Which>
+  void drop_where(const Which& which);
   static constexpr std::size_t kShards = 16;
   Shard& shard_of(const PlanKey& key) { return shards_[key.hash() % kShards]; }
   std::size_t most_;  // in a shard

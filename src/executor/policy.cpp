@@ -29,8 +29,10 @@ Status in_range(std::string_view what, double value, double most) {
 }  // namespace
 
 Status check_policy(const Policy& policy) {
-  std::vector<std::string> names;
-  for (const backends::Backend* backend : backends::all()) names.emplace_back(backend->name());
+  std::vector<std::string> names{"cuda"};  // a name also where its module was not installed
+  for (const backends::Backend* backend : backends::all()) {
+    if (backend->name() != names.front()) names.emplace_back(backend->name());
+  }
   if (!policy.backend.empty() && std::find(names.begin(), names.end(), policy.backend) == names.end())
     return unknown("backend", policy.backend, std::move(names));
   const std::vector<std::string> precisions{"fp32", "tf32", "fp16", "bf16", "int8"};

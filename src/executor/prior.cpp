@@ -89,7 +89,7 @@ Prior::Prior(const backends::Backend* device) : state_(std::make_unique<State>(d
   state_->description =
       machine.host_known ? "closed forms over this machine's profile" : "closed forms over an assumed CPU";
   if (machine.gpu) state_->description += fmt::format(", shipped profile {}", machine.gpu->id);
-  state_->description += "; not calibrated: run fulcrum calibrate";
+  state_->description += "; not calibrated";
 }
 
 Prior::~Prior() = default;

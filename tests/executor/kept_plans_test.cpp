@@ -129,6 +129,34 @@ TEST(KeptPlans, OverAPreparedResourceAreKeptByItsNameNotByItsAddress) {
   }
 }
 
+TEST(KeptPlans, OverAGraphGoWithIt) {
+  static int dropped = 0;
+  dropped = 0;
+  fulcrum_kernel kernel{};
+  kernel.plan = [](const fulcrum_kernel*, const fulcrum_args*, void** made) {
+    *made = &dropped;
+    return fulcrum_status{};
+  };
+  kernel.drop = [](void*) { ++dropped; };
+  const std::vector<std::int32_t> begin{0, 1, 2}, sources{1, 0};
+  const std::vector<float> weights{0.5F, 0.25F};
+  const auto made = [&] {
+    return ops::make_graph(2, begin, sources, weights, ops::EdgeLists::incoming).value();
+  };
+  PlanCache cache;
+  const ops::PreparedWatch watch([&cache](const void* prepared) { cache.drop_over(prepared); });
+  auto first = made(), second = made();
+  for (const auto& graph : {first, second}) {
+    PlanKey key{.kernel = &kernel};
+    key.args.prepared = graph.get();
+    cache.give(key, cache.take(key, key.args).value());
+  }
+  first.reset();
+  EXPECT_EQ(dropped, 1);
+  second.reset();
+  EXPECT_EQ(dropped, 2);
+}
+
 TEST(Prepared, GraphsAndIndexesHaveNamesOfTheirOwn) {
   const std::vector<std::int32_t> begin{0, 1, 2}, sources{1, 0};
   const std::vector<float> weights{0.5F, 0.25F};

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// See hnsw_index.h. Plans may outlive an index whose address another then has: its number names it.
+// See hnsw_index.h. An index outlives the plans over it, so its address names it while there is one.
 #include "backends/cuda/hnsw_index.h"
 
 #include <fulcrum/ops/hnsw_search.h>
@@ -46,17 +46,17 @@ fulcrum_status upload(const ops::HnswIndex& from, DeviceIndex& index) {
 
 fulcrum_status device_index(const void* prepared, std::shared_ptr<const DeviceIndex>* index) {
   static std::mutex mutex;
-  static auto& known = *new std::map<std::uint64_t, std::weak_ptr<const DeviceIndex>>;
+  static auto& known = *new std::map<const void*, std::weak_ptr<const DeviceIndex>>;
   const std::lock_guard lock(mutex);
   std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
-  if (const auto found = known.find(index_of(prepared).id); found != known.end()) {
+  if (const auto found = known.find(prepared); found != known.end()) {
     *index = found->second.lock();
     if (*index) return done();
   }
   try {
     auto made = std::make_shared<DeviceIndex>();
     FULCRUM_STATUS(upload(index_of(prepared), *made));
-    known[index_of(prepared).id] = made;
+    known[prepared] = made;
     *index = std::move(made);
   } catch (const std::bad_alloc&) {
     return failed(FULCRUM_OUT_OF_MEMORY, "no host memory for an index on the device");

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// See spreading_graph.h. Plans may outlive a graph whose address another then has: its number names it.
+// See spreading_graph.h. A graph outlives the plans over it, so its address names it while there is one.
 #include "backends/cuda/spreading_graph.h"
 
 #include <fulcrum/ops/activation_spreading.h>
@@ -95,11 +95,11 @@ GraphSize size_of(const void* prepared) {
 fulcrum_status device_graph(const void* prepared, std::int32_t ctas, Naming naming,
                             std::shared_ptr<const DeviceGraph>* graph) {
   static std::mutex mutex;
-  using Key = std::tuple<std::uint64_t, std::int32_t, Naming>;
+  using Key = std::tuple<const void*, std::int32_t, Naming>;
   static auto& known = *new std::map<Key, std::weak_ptr<const DeviceGraph>>;
   const std::lock_guard lock(mutex);
   std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
-  const Key key(graph_of(prepared).id, ctas, naming);
+  const Key key(prepared, ctas, naming);
   if (const auto found = known.find(key); found != known.end()) {
     *graph = found->second.lock();
     if (*graph) return done();

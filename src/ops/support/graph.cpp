@@ -34,6 +34,10 @@ struct OwnedGraph : SpreadingGraph {
   std::vector<SpreadingPiece> all_pieces;
   std::vector<SpreadingSlice> all_slices;
 
+  OwnedGraph() = default;
+  OwnedGraph(const OwnedGraph&) = delete;
+  OwnedGraph& operator=(const OwnedGraph&) = delete;
+  ~OwnedGraph() { tell_ended(static_cast<const SpreadingGraph*>(this)); }
   void add_slices(SpreadingPiece& piece);
   void cut();
   void list_outgoing();

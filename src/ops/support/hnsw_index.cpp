@@ -63,6 +63,11 @@ struct Storage {
 struct OwnedIndex : HnswIndex {
   std::shared_ptr<Storage> storage = std::make_shared<Storage>();
   std::vector<HnswRecall> table;
+
+  OwnedIndex() = default;
+  OwnedIndex(const OwnedIndex&) = default;
+  OwnedIndex& operator=(const OwnedIndex&) = delete;
+  ~OwnedIndex() { tell_ended(static_cast<const HnswIndex*>(this)); }
 };
 
 /// Writes the index where nobody looks for it by name, when a kernel wants a file of one that has none.
