@@ -79,8 +79,8 @@ struct Breaker::State {
   std::string reason;  // of not being closed
   double back_off_seconds = kFirstBackOffSeconds;
   double retry_at = 0;
-  std::optional<std::thread::id> probing;  // whose call finds out; until probe_ends
-  double probe_ends = 0;                   // for one that never reports
+  std::optional<std::thread::id> probing;  // whose call finds out
+  double probe_ends = 0;                   // for one that never reports: then it is somebody else's turn
   std::array<std::atomic<std::int64_t>, kNames.size()> failures{};
   struct Said {
     std::optional<double> at;
@@ -114,6 +114,10 @@ struct Breaker::State {
     return times.size() >= kRefusalsToBlock;
   }
 
+  bool is_turn_of(std::thread::id caller, double now) const {
+    return now >= retry_at && (!probing || *probing == caller || now >= probe_ends);
+  }
+
   void back_off(double now) {
     retry_at = now + back_off_seconds;
     back_off_seconds = std::min(2 * back_off_seconds, kMostBackOffSeconds);
@@ -125,16 +129,22 @@ Breaker::Breaker(const measure::Clock* clock) : state_(std::make_shared<State>()
   state_->clock = clock ? clock : &measure::steady_clock();
 }
 
-bool Breaker::allows() {
+bool Breaker::allows() const {
   const std::uint8_t position = position_.load(std::memory_order_acquire);
-  if (position == kClosed) return true;
-  if (position == kOpenForGood) return false;
+  if (position != kBackingOff) return position == kClosed;
+  const std::lock_guard lock(state_->mutex);
+  return state_->is_turn_of(std::this_thread::get_id(), state_->clock->now());
+}
+
+bool Breaker::claim() {
+  const std::uint8_t position = position_.load(std::memory_order_acquire);
+  if (position != kBackingOff) return position == kClosed;
   const std::lock_guard lock(state_->mutex);
   const double now = state_->clock->now();
-  if (now < state_->retry_at) return false;
   const auto me = std::this_thread::get_id();
-  // The prober may ask again: its first question may have led to a call elsewhere.
-  if (state_->probing && *state_->probing != me && now < state_->probe_ends) return false;
+  if (!state_->is_turn_of(me, now)) return false;
+  // One that asks again without having reported gets no more time than it had.
+  if (state_->probing == me && now < state_->probe_ends) return true;
   state_->probing = me;
   state_->probe_ends = now + state_->back_off_seconds;
   return true;
@@ -168,6 +178,8 @@ Failure Breaker::failed(const backends::Kernel& kernel, const Error& error) {
       changed = state_->quarantine.emplace(&kernel.entry(), error.message).second;
       any_quarantined_.store(true, std::memory_order_release);
     }
+    // A probe that failed in another way has found out nothing: the next caller tries.
+    if (state_->probing == std::this_thread::get_id()) state_->probing.reset();
     if (changed) epoch_.fetch_add(1, std::memory_order_acq_rel);
   }
   if (!line.empty()) log(level_of(kind), line);

@@ -25,8 +25,11 @@ Failure classify(Code code);
 class Breaker {
  public:
   explicit Breaker(const measure::Clock* clock);
-  /// False: no call to the device. One load. While half open, one caller at a time gets true.
-  bool allows();
+  /// Whether this thread's next call may go to the device. Claims nothing. One load while all is well.
+  bool allows() const;
+  /// The same for a call that is about to go there: while half open, one caller at a time gets true, and its call finds
+  /// out.
+  bool claim();
   bool open_for_good() const;
   /// Notes a failure of `kernel` and logs the first of each kind; returns its class.
   Failure failed(const backends::Kernel& kernel, const Error& error);

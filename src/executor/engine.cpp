@@ -255,7 +255,7 @@ Traffic Engine::traffic_at(const Request& request, Place place) const {
 Mask Engine::allowed_now(const Request& request, Mask mask) const {
   const OpTable* entry = table_of(request.op);
   const auto candidates = entry ? entry->candidates() : std::span<const Candidate>{};
-  const bool device = device_ && device_->breaker().allows() && !request.facts->is_list(request.args);
+  const bool device = device_ && !request.facts->is_list(request.args) && device_->breaker().allows();
   const bool suspects = device_ && device_->breaker().has_quarantine();
   if (device && !suspects) return mask;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
@@ -361,6 +361,15 @@ Status Engine::run(const Request& request, const Terms& terms) {
     if (failed == 0 && timed > 0) trial = tried(asked, terms, choice);
     if (trial) choice = trial->choice;
     const Candidate& candidate = table_of(request.op)->candidates()[choice.candidate];
+    if (candidate.place == Place::device && !device_->breaker().claim()) {
+      // Since it was asked, somebody else's call has begun to find out, or has found that the device is gone.
+      if (trial) tracker_.settle(trial->taken_seconds, 0);
+      const Mask device = on_device(table_of(request.op)->candidates());
+      if (terms.policy.strict) FULCRUM_CHECK(stand_by(request, traffic, masks.first, masks.first & ~device));
+      failed |= device;
+      allowed = allowed_now(request, masks.fallback & ~failed);
+      continue;
+    }
     Tally& mine = tally();
     const double begin = timed > 0 ? now() : 0;
     Status status = run_candidate(request, candidate);

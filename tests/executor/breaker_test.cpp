@@ -31,7 +31,7 @@ class BreakerTest : public ::testing::Test {
   Failure fail(Code code) { return breaker_.failed(kernel_, Error{code, "it went wrong", ""}); }
   bool another_thread_may() {
     bool may = false;
-    std::thread([&] { may = breaker_.allows(); }).join();
+    std::thread([&] { may = breaker_.claim(); }).join();
     return may;
   }
   void another_thread_succeeds() {
@@ -58,7 +58,7 @@ TEST_F(BreakerTest, EveryCodeHasAClass) {
 
 TEST_F(BreakerTest, StaysClosedWhenMemoryIsShort) {
   EXPECT_EQ(fail(Code::out_of_memory), Failure::capacity);
-  EXPECT_TRUE(breaker_.allows());
+  EXPECT_TRUE(breaker_.claim());
   EXPECT_EQ(breaker_.describe(), "closed");
   EXPECT_EQ(breaker_.failures(Failure::capacity), 1);
   EXPECT_EQ(breaker_.epoch(), 0u);
@@ -67,16 +67,16 @@ TEST_F(BreakerTest, StaysClosedWhenMemoryIsShort) {
 TEST_F(BreakerTest, IsOpenForGoodOnceTheDeviceIsLost) {
   const std::uint32_t before = breaker_.epoch();
   EXPECT_EQ(fail(Code::device_lost), Failure::sticky);
-  EXPECT_FALSE(breaker_.allows());
+  EXPECT_FALSE(breaker_.claim());
   EXPECT_TRUE(breaker_.open_for_good());
   EXPECT_EQ(breaker_.describe(), "open: it went wrong");
   EXPECT_NE(breaker_.epoch(), before);
   clock_.advance(1e6);
   breaker_.succeeded();
-  EXPECT_FALSE(breaker_.allows());
+  EXPECT_FALSE(breaker_.claim());
   fail(Code::device_busy);  // a call that was under way
   clock_.advance(1e6);
-  EXPECT_FALSE(breaker_.allows());
+  EXPECT_FALSE(breaker_.claim());
 }
 
 TEST_F(BreakerTest, AnAbsentDeviceIsOffForGood) {
@@ -86,13 +86,13 @@ TEST_F(BreakerTest, AnAbsentDeviceIsOffForGood) {
 
 TEST_F(BreakerTest, BacksOffWhenBusyAndOneCallerProbes) {
   EXPECT_EQ(fail(Code::device_busy), Failure::busy);
-  EXPECT_FALSE(breaker_.allows());
+  EXPECT_FALSE(breaker_.claim());
   EXPECT_TRUE(breaker_.describe().starts_with("open: it went wrong"));
   clock_.advance(0.99);
-  EXPECT_FALSE(breaker_.allows());
+  EXPECT_FALSE(breaker_.claim());
   clock_.advance(0.02);
   EXPECT_EQ(breaker_.describe(), "half open");
-  EXPECT_TRUE(breaker_.allows());
+  EXPECT_TRUE(breaker_.claim());
   EXPECT_FALSE(another_thread_may());
   another_thread_succeeds();  // of a call that began before
   EXPECT_FALSE(another_thread_may());
@@ -105,33 +105,63 @@ TEST_F(BreakerTest, WaitsTwiceAsLongAfterEveryFailedProbeUpToAMinute) {
   fail(Code::device_busy);
   for (const double seconds : {1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0}) {
     clock_.advance(seconds - 0.01);
-    EXPECT_FALSE(breaker_.allows()) << seconds;
+    EXPECT_FALSE(breaker_.claim()) << seconds;
     clock_.advance(0.02);
-    EXPECT_TRUE(breaker_.allows()) << seconds;
+    EXPECT_TRUE(breaker_.claim()) << seconds;
     fail(Code::device_busy);
   }
   clock_.advance(61);
-  EXPECT_TRUE(breaker_.allows());
+  EXPECT_TRUE(breaker_.claim());
   breaker_.succeeded();
   fail(Code::device_busy);
   clock_.advance(1.01);
-  EXPECT_TRUE(breaker_.allows()) << "a success starts the count again";
+  EXPECT_TRUE(breaker_.claim()) << "a success starts the count again";
 }
 
 TEST_F(BreakerTest, ManyCallsThatWereUnderWayAreOneFailure) {
   for (int i = 0; i < 20; ++i) fail(Code::device_busy);
   EXPECT_EQ(breaker_.failures(Failure::busy), 20);
   clock_.advance(1.01);
-  EXPECT_TRUE(breaker_.allows());
+  EXPECT_TRUE(breaker_.claim());
 }
 
 TEST_F(BreakerTest, AProbeThatNeverReportsDoesNotLockTheDeviceOut) {
   fail(Code::device_busy);
   clock_.advance(1.01);
-  std::thread([this] { EXPECT_TRUE(breaker_.allows()); }).join();
-  EXPECT_FALSE(breaker_.allows());
+  std::thread([this] { EXPECT_TRUE(breaker_.claim()); }).join();
+  EXPECT_FALSE(breaker_.claim());
   clock_.advance(61);
+  EXPECT_TRUE(breaker_.claim());
+}
+
+TEST_F(BreakerTest, AQuestionClaimsNothing) {
+  fail(Code::device_busy);
+  EXPECT_FALSE(breaker_.allows());
+  clock_.advance(1.01);
   EXPECT_TRUE(breaker_.allows());
+  EXPECT_TRUE(another_thread_may());
+  EXPECT_FALSE(breaker_.allows()) << "the other's call finds out now";
+  EXPECT_FALSE(breaker_.claim());
+}
+
+TEST_F(BreakerTest, AProberThatAsksAgainGetsNoMoreTime) {
+  fail(Code::device_busy);
+  clock_.advance(1.01);
+  EXPECT_TRUE(breaker_.claim());
+  clock_.advance(1.5);
+  EXPECT_TRUE(breaker_.claim());
+  EXPECT_FALSE(another_thread_may());
+  clock_.advance(0.6);
+  EXPECT_TRUE(another_thread_may()) << "two seconds after the first time";
+}
+
+TEST_F(BreakerTest, AProbeThatFailsInAnotherWayIsFollowedByAnother) {
+  fail(Code::device_busy);
+  clock_.advance(1.01);
+  EXPECT_TRUE(breaker_.claim());
+  fail(Code::out_of_memory);
+  EXPECT_EQ(breaker_.describe(), "half open");
+  EXPECT_TRUE(another_thread_may());
 }
 
 TEST_F(BreakerTest, AKernelWithAWrongResultIsNotUsedAgain) {
@@ -141,7 +171,7 @@ TEST_F(BreakerTest, AKernelWithAWrongResultIsNotUsedAgain) {
   EXPECT_EQ(fail(Code::wrong_result), Failure::wrong_result);
   EXPECT_TRUE(breaker_.quarantined(&kernel_.entry()));
   EXPECT_FALSE(breaker_.quarantined(&other));
-  EXPECT_TRUE(breaker_.allows()) << "the device itself is fine";
+  EXPECT_TRUE(breaker_.claim()) << "the device itself is fine";
   EXPECT_NE(breaker_.epoch(), before);
 }
 
@@ -155,7 +185,7 @@ TEST_F(BreakerTest, AKernelThatRefusesOnceMayTryAgainAndOneThatRefusesAlwaysMayN
   fail(Code::unsupported);
   fail(Code::device_error);
   EXPECT_TRUE(breaker_.quarantined(&kernel_.entry()));
-  EXPECT_TRUE(breaker_.allows());
+  EXPECT_TRUE(breaker_.claim());
 }
 
 TEST_F(BreakerTest, SaysEachKindOnceAMinute) {
@@ -177,7 +207,7 @@ TEST_F(BreakerTest, FailuresOfManyThreadsAreAllCounted) {
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([this, t] {
       for (int i = 0; i < 500; ++i) {
-        if (breaker_.allows()) breaker_.succeeded();
+        if (breaker_.claim()) breaker_.succeeded();
         fail(t % 2 == 0 ? Code::out_of_memory : Code::unsupported);
         static_cast<void>(breaker_.quarantined(&kernel_.entry()));
         static_cast<void>(breaker_.describe());

@@ -157,6 +157,51 @@ TEST_F(Faults, ABusyDeviceIsLeftAloneAndFoundAgain) {
   EXPECT_EQ(exec.counters().breaker, "closed");
 }
 
+TEST_F(Faults, CallsOfTheCpuLeaveTheOneTryToThoseForTheDevice) {
+  machine_.costs.cpu_flops = 1e9;  // the device by far for large ones
+  bool busy = true;
+  machine_.script = [&busy](std::int64_t, std::string_view) {
+    return VirtualFault{.launch_code = busy ? FULCRUM_DEVICE_BUSY : FULCRUM_OK};
+  };
+  const Executor exec = testing::virtual_executor(machine_);
+  VirtualCall large("virtual_matmul", "M=64,N=64,K=64"), small("virtual_add", "n=10");
+  EXPECT_FALSE(runs_on_device(exec, large));
+  busy = false;
+  machine_.advance_all(1.1);
+  EXPECT_FALSE(runs_on_device(exec, small));
+  std::thread([&] { EXPECT_TRUE(runs_on_device(exec, large)); }).join();
+  EXPECT_EQ(exec.counters().breaker, "closed");
+}
+
+TEST_F(Faults, ExplanationsLeaveTheOneTryToCalls) {
+  bool busy = true;
+  machine_.script = [&busy](std::int64_t, std::string_view) {
+    return VirtualFault{.launch_code = busy ? FULCRUM_DEVICE_BUSY : FULCRUM_OK};
+  };
+  const Executor exec = testing::virtual_executor(machine_, on_gpu());
+  VirtualCall call("virtual_gelu", "n=1000");
+  EXPECT_FALSE(runs_on_device(exec, call));
+  busy = false;
+  machine_.advance_all(1.1);
+  const auto why = exec.explain("virtual_gelu", parse_shape("n=1000").value());
+  ASSERT_TRUE(why.ok());
+  EXPECT_EQ(why->ways.front().place, Place::device);
+  std::thread([&] { EXPECT_TRUE(runs_on_device(exec, call)); }).join();
+}
+
+TEST_F(Faults, ATryThatFailsForAnotherReasonLetsSomebodyElseTry) {
+  std::int32_t code = FULCRUM_DEVICE_BUSY;
+  machine_.script = [&code](std::int64_t, std::string_view) { return VirtualFault{.launch_code = code}; };
+  const Executor exec = testing::virtual_executor(machine_, on_gpu());
+  VirtualCall call("virtual_gelu", "n=1000");
+  EXPECT_FALSE(runs_on_device(exec, call));
+  machine_.advance_all(1.1);
+  code = FULCRUM_INVALID_ARGUMENT;
+  EXPECT_FALSE(runs_on_device(exec, call));
+  code = FULCRUM_OK;
+  std::thread([&] { EXPECT_TRUE(runs_on_device(exec, call)); }).join();
+}
+
 TEST_F(Faults, ALostDeviceIsNeverCalledAgain) {
   machine_.script = [](std::int64_t launch, std::string_view) {
     return VirtualFault{.wait_code = launch == 5 ? FULCRUM_DEVICE_LOST : FULCRUM_OK};
