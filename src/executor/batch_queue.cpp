@@ -120,6 +120,26 @@ BatchQueue::Key BatchQueue::key_of(const LaterCall& call) {
   return key;
 }
 
+/// How many units go together, for calls like this one and larger ones; what a large call gains nothing by says nothing
+/// of smaller ones. For a group in which nobody waits.
+void BatchQueue::ask_advice(Group& group, const LaterCall& call, std::int64_t units) {
+  if (group.batches_left > 0 && (group.gains || units >= group.target_units)) return;
+  const std::int64_t calls =
+      recommended_calls(hooks_, call.request, *call.terms, call.terms->policy.batch_latency_seconds);
+  group.terms = call.terms;
+  group.target_units = units * calls;
+  group.gains = calls > 1;
+  group.batches_left = kRecommendationBatches;
+}
+
+/// Those that wait, as a batch of their own. With mutex_ held.
+std::vector<BatchQueue::Item> BatchQueue::take(Group& group) {
+  waiting_ -= group.waiting.size();
+  group.units = 0;
+  --group.batches_left;
+  return std::exchange(group.waiting, {});
+}
+
 Future BatchQueue::submit(LaterCall call) {
   auto state = std::make_shared<Future::State>();
   Future future(state);
@@ -130,7 +150,7 @@ Future BatchQueue::submit(LaterCall call) {
     start(std::move(alone));
     return future;
   }
-  std::vector<Item> ready;
+  std::vector<std::vector<Item>> ready;
   bool wake_timer = false;
   {
     const std::lock_guard lock(mutex_);
@@ -141,31 +161,28 @@ Future BatchQueue::submit(LaterCall call) {
     }
     Group& group = groups_[key];
     const std::int64_t units = call.request.args.dim[call.request.facts->slice_dim];
-    if (group.batches_left == 0 && group.waiting.empty()) {
-      group.terms = call.terms;
-      group.target_units = units * recommended_calls(hooks_, call.request, *call.terms, latency);
-      group.batches_left = kRecommendationBatches;
-    }
-    if (group.waiting.empty()) {
-      group.deadline = clock_.now() + latency;
-      group.waiting.reserve(kRoom);
-      wake_timer = group.deadline < timer_wakes_at_;
-    }
-    group.units += units;
-    group.waiting.push_back(Item{std::move(call), std::move(state)});
-    ++waiting_;
-    if (group.units >= group.target_units || !timer_runs()) {
-      ready.swap(group.waiting);
-      waiting_ -= ready.size();
-      group.units = 0;
-      --group.batches_left;
+    if (group.waiting.empty()) ask_advice(group, call, units);
+    const bool alone = units >= group.target_units;
+    Item item{std::move(call), std::move(state)};
+    if (alone) {
+      ready.emplace_back().push_back(std::move(item));
+      if (group.waiting.empty()) --group.batches_left;
+    } else {
+      // Together they might take longer than the limit.
+      if (group.units + units > group.target_units) ready.push_back(take(group));
+      if (group.waiting.empty()) {
+        group.deadline = clock_.now() + latency;
+        group.waiting.reserve(kRoom);
+        wake_timer = group.deadline < timer_wakes_at_;
+      }
+      group.units += units;
+      group.waiting.push_back(std::move(item));
+      ++waiting_;
+      if (group.units >= group.target_units || !timer_runs()) ready.push_back(take(group));
     }
   }
-  if (!ready.empty()) {
-    start(std::move(ready));
-  } else if (wake_timer) {
-    changed_.notify_one();
-  }
+  if (wake_timer) changed_.notify_one();
+  for (std::vector<Item>& items : ready) start(std::move(items));
   return future;
 }
 
@@ -184,10 +201,7 @@ std::vector<std::vector<BatchQueue::Item>> BatchQueue::take_due(double now) {
   std::vector<std::vector<Item>> due;
   for (auto& [key, group] : groups_) {
     if (group.waiting.empty() || group.deadline > now) continue;
-    waiting_ -= group.waiting.size();
-    due.push_back(std::exchange(group.waiting, {}));
-    group.units = 0;
-    --group.batches_left;
+    due.push_back(take(group));
   }
   return due;
 }

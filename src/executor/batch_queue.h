@@ -74,13 +74,16 @@ class BatchQueue {
     std::vector<Item> waiting;
     std::shared_ptr<const Terms> terms;  // keeps the key's pointer its own
     double deadline = 0;
-    std::int64_t units = 0, target_units = 0;
-    int batches_left = 0;  // until the recommendation is asked for again
+    std::int64_t units = 0, target_units = 0;  // as many as are waiting, and at most together
+    bool gains = false;                        // by company; else those of the target and more go alone
+    int batches_left = 0;                      // until the recommendation is asked for again
   };
 
   static bool can_batch(const Request& request);
   static Key key_of(const LaterCall& call);
   std::shared_ptr<const Terms> shared_terms(const std::shared_ptr<const Terms>& terms);
+  void ask_advice(Group& group, const LaterCall& call, std::int64_t units);
+  std::vector<Item> take(Group& group);
   void start(std::vector<Item> items);
   void run_items(std::vector<Item>& items);
   Status run_together(std::vector<Item>& items);

@@ -179,6 +179,55 @@ TEST_F(Batches, AFullBatchDoesNotWait) {
   EXPECT_EQ(seen(), std::vector<std::int64_t>{32000});
 }
 
+TEST_F(Batches, ALargeCallTakesNoSmallOneAlong) {
+  open();
+  Vectors first(1), large(2, 1'000'000), second(3);
+  const Future small = queue->submit(add(first.a, first.b, first.out));
+  const Future alone = queue->submit(add(large.a, large.b, large.out));
+  EXPECT_TRUE(alone.get().ok());
+  const Future another = queue->submit(add(second.a, second.b, second.out));
+  queue->flush();
+  EXPECT_TRUE(small.get().ok() && another.get().ok());
+  EXPECT_TRUE(first.right() && large.right() && second.right());
+  EXPECT_EQ(seen(), (std::vector<std::int64_t>{1'000'000, 2000})) << "those that wait for others still do";
+}
+
+TEST_F(Batches, ABatchThatACallWouldMakeTooLongGoesWithoutIt) {
+  open();
+  Vectors first(1), next(2, 31'500), last(3);
+  const Future small = queue->submit(add(first.a, first.b, first.out));  // up to 32,000 together
+  const Future larger = queue->submit(add(next.a, next.b, next.out));
+  EXPECT_TRUE(small.get().ok());
+  pool.drain();
+  EXPECT_FALSE(larger.ready());
+  clock.advance(0.5 * kLatency);
+  const Future third = queue->submit(add(last.a, last.b, last.out));
+  EXPECT_TRUE(larger.get().ok());
+  pool.drain();
+  EXPECT_FALSE(third.ready());
+  clock.advance(0.75 * kLatency);
+  queue->poll();
+  pool.drain();
+  EXPECT_FALSE(third.ready()) << "its wait began when it came";
+  queue->flush();
+  EXPECT_TRUE(third.get().ok());
+  EXPECT_TRUE(first.right() && next.right() && last.right());
+  EXPECT_EQ(seen(), (std::vector<std::int64_t>{1000, 31'500, 1000}));
+}
+
+TEST_F(Batches, WhatALargeCallGainsNothingByIsNoAdviceForSmallOnes) {
+  open();
+  Vectors large(1, 1'000'000), first(2), middle(3, 500'000);
+  EXPECT_TRUE(queue->submit(add(large.a, large.b, large.out)).get().ok());
+  const Future small = queue->submit(add(first.a, first.b, first.out));
+  const Future alone = queue->submit(add(middle.a, middle.b, middle.out));
+  pool.drain();
+  queue->flush();
+  EXPECT_TRUE(small.get().ok() && alone.get().ok());
+  EXPECT_TRUE(large.right() && first.right() && middle.right());
+  EXPECT_EQ(seen(), (std::vector<std::int64_t>{1'000'000, 500'000, 1000}));
+}
+
 TEST_F(Batches, TheTimerRunsWhatNobodyElseDoes) {
   open(true);
   Vectors v(3);
