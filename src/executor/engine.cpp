@@ -422,8 +422,19 @@ Status Engine::run(const Request& request, const Terms& terms) {
 Tally& Engine::tally() const { return tallies_[thread_shard() % tallies_.size()]; }
 
 Status Engine::calibrate(const CalibrateConfig& config) {
-  FULCRUM_TRY(auto table, calibrate_table(device_ ? &device_->backend() : nullptr, options_, config));
-  publish(std::move(table));
+  if (device_ && !device_->alive()) {
+    return Error{
+        Code::device_lost,
+        fmt::format("{} was lost earlier in this process and cannot be measured", device_->backend().name()),
+        "start the program again to calibrate; for the CPU alone, with Options::use_device = false"};
+  }
+  auto table = calibrate_table(device_ ? &device_->backend() : nullptr, options_, config);
+  if (!table.ok()) {
+    // What it measured with is none of Device: a loss that it met is noted here.
+    if (device_) static_cast<void>(device_->note({static_cast<std::int32_t>(table.error().code), nullptr}));
+    return table.error();
+  }
+  publish(std::move(table).value());
   return {};
 }
 

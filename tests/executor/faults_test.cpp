@@ -222,6 +222,43 @@ TEST_F(Faults, ALostDeviceIsNeverCalledAgain) {
   EXPECT_EQ(machine_.counts.called_after_loss, 0);
 }
 
+TEST_F(Faults, ALostDeviceIsNotCalibrated) {
+  machine_.script = [](std::int64_t, std::string_view) {
+    return VirtualFault{.wait_code = FULCRUM_DEVICE_LOST};
+  };
+  const Executor exec = testing::virtual_executor(machine_, on_gpu());
+  VirtualCall call("virtual_gelu", "n=1000");
+  EXPECT_FALSE(runs_on_device(exec, call));
+  CalibrateConfig config;
+  config.budget_seconds = 0.1;
+  config.ops = {"virtual_gelu"};
+  const Status status = exec.calibrate(config);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, Code::device_lost);
+  EXPECT_FALSE(status.error().hint.empty());
+  EXPECT_EQ(machine_.counts.called_after_loss, 0);
+  EXPECT_FALSE(runs_on_device(exec, call)) << "the table of before is still there";
+}
+
+TEST_F(Faults, ADeviceThatIsLostInACalibrationGetsNoCallAfterIt) {
+  const Executor exec = testing::virtual_executor(machine_, on_gpu());
+  machine_.script = [](std::int64_t, std::string_view) {
+    return VirtualFault{.wait_code = FULCRUM_DEVICE_LOST};
+  };
+  CalibrateConfig config;
+  config.budget_seconds = 0.1;
+  config.ops = {"virtual_gelu"};
+  const Status status = exec.calibrate(config);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, Code::device_lost);
+  EXPECT_TRUE(machine_.lost());
+  EXPECT_FALSE(exec.has_device());
+  const std::int64_t calls = machine_.counts.calls;
+  VirtualCall call("virtual_gelu", "n=1000");
+  EXPECT_FALSE(runs_on_device(exec, call));
+  EXPECT_EQ(machine_.counts.calls, calls);
+}
+
 TEST_F(Faults, DataThatWasOnTheDeviceAloneIsReportedLost) {
   machine_.script = [](std::int64_t launch, std::string_view) {
     return VirtualFault{.wait_code = launch == 1 ? FULCRUM_DEVICE_LOST : FULCRUM_OK};
