@@ -77,6 +77,9 @@ Engine::Engine(const Options& options)
 }
 
 Engine::~Engine() {
+  // Calls that still run may be the ones that lose the device.
+  batches_.reset();
+  pool_.drain();
   if (device_ && !device_->alive()) device_plans_.forget();
 }
 

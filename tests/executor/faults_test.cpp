@@ -259,6 +259,27 @@ TEST_F(Faults, ADeviceThatIsLostInACalibrationGetsNoCallAfterIt) {
   EXPECT_EQ(machine_.counts.calls, calls);
 }
 
+TEST_F(Faults, ADeviceThatIsLostWhileItsExecutorEndsIsNotCalledForItsPlans) {
+  VirtualCall call("virtual_matmul", "M=8,N=8,K=8"), last("virtual_matmul", "M=9,N=9,K=9");
+  Future future;
+  {
+    const Executor exec = testing::virtual_executor(machine_, on_gpu());
+    machine_.script = [engine = exec.engine().weak_from_this()](std::int64_t launch, std::string_view) {
+      if (launch == 0) return VirtualFault{};
+      while (!engine.expired()) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // for what the end does first
+      return VirtualFault{.launch_code = FULCRUM_DEVICE_LOST};
+    };
+    EXPECT_TRUE(runs_on_device(exec, call));
+    EXPECT_EQ(machine_.counts.plans, 1);
+    future = exec.run_async(last.op(), last.args(), {});
+  }
+  EXPECT_TRUE(future.get().ok());
+  EXPECT_TRUE(last.is_right());
+  EXPECT_TRUE(machine_.lost());
+  EXPECT_EQ(machine_.counts.called_after_loss, 0);
+}
+
 TEST_F(Faults, DataThatWasOnTheDeviceAloneIsReportedLost) {
   machine_.script = [](std::int64_t launch, std::string_view) {
     return VirtualFault{.wait_code = launch == 1 ? FULCRUM_DEVICE_LOST : FULCRUM_OK};

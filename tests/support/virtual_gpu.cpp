@@ -82,13 +82,23 @@ struct VirtualTable {
     for (std::int64_t i = 0; i < count; ++i) machine().run_on_cpu(kIndex, *a);
     return {FULCRUM_OK, nullptr};
   }
+  static fulcrum_status plan(const fulcrum_kernel*, const fulcrum_args*, void** made) {
+    if (!machine().enter()) return machine().answer(FULCRUM_DEVICE_LOST);
+    machine().counts.plans.fetch_add(1);
+    *made = &machine();
+    return {FULCRUM_OK, nullptr};
+  }
+  static void drop(void*) { machine().enter(); }
   template <std::size_t kIndex>
   static fulcrum_kernel kernel(bool device) {
+    const bool planned = device && std::string_view(kOps[kIndex].name) == "virtual_matmul";
     return fulcrum_kernel{
         .op = kOps[kIndex].name,
         .variant = "default",
         .isa = [] { return "virtual"; },
         .supports = std::string_view(kOps[kIndex].like) == "vec_add" ? plain_arrays : nullptr,
+        .plan = planned ? plan : nullptr,
+        .drop = planned ? drop : nullptr,
         .run = device ? on_device<kIndex> : on_cpu<kIndex>};
   }
   template <std::size_t... kIndex>
@@ -211,7 +221,7 @@ void VirtualMachine::start() {
   allocation_script = {};
   for (auto* count : {&counts.calls, &counts.called_after_loss, &counts.allocations,
                       &counts.fresh_allocations, &counts.fresh_pinned, &counts.copies, &counts.launches,
-                      &counts.waits, &counts.streams, &counts.violations})
+                      &counts.waits, &counts.streams, &counts.plans, &counts.violations})
     *count = 0;
   const std::lock_guard lock(mutex_);
   live_.clear();

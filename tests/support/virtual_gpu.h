@@ -41,12 +41,13 @@ struct VirtualCounts {
   std::atomic<std::int64_t> calls{0};  // of any function of the table that touches the device
   std::atomic<std::int64_t> called_after_loss{0};
   std::atomic<std::int64_t> allocations{0}, fresh_allocations{0}, fresh_pinned{0}, copies{0}, launches{0},
-      waits{0}, streams{0};
+      waits{0}, streams{0}, plans{0};
   std::atomic<std::int64_t> violations{0};  // host pointers in kernels, freed memory in use
 };
 
 /// The one virtual machine. Ops: vec_add, relu, gelu, sigmoid, dot, matmul and expression on the device, and
-/// virtual_add, virtual_gelu and virtual_matmul, which run nowhere but on it and on its CPU (backend "virtualcpu").
+/// virtual_add, virtual_gelu and virtual_matmul, which run nowhere but on it and on its CPU (backend "virtualcpu"). On the
+/// device virtual_matmul has a plan, which says nothing.
 /// While none is in use() the backends say that they are not available.
 class VirtualMachine {
  public:
