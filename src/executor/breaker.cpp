@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// See breaker.h. What calls ask on their way is one atomic load while all is well; changes are rare and take a lock.
+// See breaker.h. What calls ask on their way is two atomic loads while all is well; changes are rare and take a lock.
 #include "executor/breaker.h"
 
 #include <fmt/format.h>
@@ -125,20 +125,26 @@ struct Breaker::State {
   }
 };
 
-Breaker::Breaker(const measure::Clock* clock) : state_(std::make_shared<State>()) {
+Breaker::Breaker(const measure::Clock* clock, const std::atomic<bool>* lost)
+    : state_(std::make_shared<State>()), lost_(lost) {
   state_->clock = clock ? clock : &measure::steady_clock();
 }
 
+std::uint8_t Breaker::position() const {
+  if (lost_ && lost_->load(std::memory_order_acquire)) return kOpenForGood;
+  return position_.load(std::memory_order_acquire);
+}
+
 bool Breaker::allows() const {
-  const std::uint8_t position = position_.load(std::memory_order_acquire);
-  if (position != kBackingOff) return position == kClosed;
+  const std::uint8_t now_at = position();
+  if (now_at != kBackingOff) return now_at == kClosed;
   const std::lock_guard lock(state_->mutex);
   return state_->is_turn_of(std::this_thread::get_id(), state_->clock->now());
 }
 
 bool Breaker::claim() {
-  const std::uint8_t position = position_.load(std::memory_order_acquire);
-  if (position != kBackingOff) return position == kClosed;
+  const std::uint8_t now_at = position();
+  if (now_at != kBackingOff) return now_at == kClosed;
   const std::lock_guard lock(state_->mutex);
   const double now = state_->clock->now();
   const auto me = std::this_thread::get_id();
@@ -150,7 +156,7 @@ bool Breaker::claim() {
   return true;
 }
 
-bool Breaker::open_for_good() const { return position_.load(std::memory_order_acquire) == kOpenForGood; }
+bool Breaker::open_for_good() const { return position() == kOpenForGood; }
 
 Failure Breaker::failed(const backends::Kernel& kernel, const Error& error) {
   const Failure kind = classify(error.code);
@@ -211,10 +217,12 @@ bool Breaker::quarantined(const fulcrum_kernel* kernel) const {
 
 std::string Breaker::describe() const {
   const std::lock_guard lock(state_->mutex);
-  const std::uint8_t position = position_.load(std::memory_order_acquire);
-  if (position == kClosed) return "closed";
-  if (position == kBackingOff && state_->clock->now() >= state_->retry_at) return "half open";
-  if (position == kBackingOff) return fmt::format("open: {}; it is asked again later", state_->reason);
+  const std::uint8_t now_at = position();
+  if (now_at == kClosed) return "closed";
+  if (now_at == kBackingOff && state_->clock->now() >= state_->retry_at) return "half open";
+  if (now_at == kBackingOff) return fmt::format("open: {}; it is asked again later", state_->reason);
+  if (position_.load(std::memory_order_acquire) != kOpenForGood)
+    return "open: the device was lost earlier in this process";
   return fmt::format("open: {}", state_->reason);
 }
 

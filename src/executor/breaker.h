@@ -24,8 +24,9 @@ Failure classify(Code code);
 
 class Breaker {
  public:
-  explicit Breaker(const measure::Clock* clock);
-  /// Whether this thread's next call may go to the device. Claims nothing. One load while all is well.
+  /// `lost`: open for good while it is true, whoever found out; null: nobody else does.
+  explicit Breaker(const measure::Clock* clock, const std::atomic<bool>* lost = nullptr);
+  /// Whether this thread's next call may go to the device. Claims nothing. Two loads while all is well.
   bool allows() const;
   /// The same for a call that is about to go there: while half open, one caller at a time gets true, and its call finds
   /// out.
@@ -44,7 +45,9 @@ class Breaker {
 
  private:
   struct State;
+  std::uint8_t position() const;
   std::shared_ptr<State> state_;
+  const std::atomic<bool>* lost_;
   std::atomic<std::uint32_t> epoch_{0};
   std::atomic<std::uint8_t> position_{0};  // 0 closed, 1 backing off, 2 open for good
   std::atomic<bool> any_quarantined_{false};

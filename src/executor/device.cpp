@@ -8,12 +8,37 @@
 #include <fulcrum/backends/device.h>
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 namespace fulcrum::executor {
+namespace {
+
+/// What is lost in this process: a sticky error outlives the executor that met it.
+struct Losses {
+  std::mutex mutex;
+  std::map<const fulcrum_backend*, std::atomic<bool>> of;
+};
+
+Losses& losses() {
+  static Losses& all = *new Losses;  // never destroyed: executors that are static ask it at their end
+  return all;
+}
+
+std::atomic<bool>& loss_of(const backends::Backend& backend) {
+  const std::lock_guard lock(losses().mutex);
+  return losses().of[&backend.table()];
+}
+
+}  // namespace
+
+void forget_losses() {
+  const std::lock_guard lock(losses().mutex);
+  for (auto& [backend, lost] : losses().of) lost = false;
+}
 
 Device::Device(const backends::Backend* backend, const measure::Clock* clock, std::int64_t cap_bytes)
-    : backend_(backend), cap_bytes_(cap_bytes), breaker_(clock) {}
+    : backend_(backend), cap_bytes_(cap_bytes), lost_(&loss_of(*backend)), breaker_(clock, lost_) {}
 
 Device::~Device() {
   if (!alive()) return;
@@ -26,7 +51,7 @@ Status Device::refuse() const {
 }
 
 Status Device::note(const fulcrum_status& status) {
-  if (status.code == FULCRUM_DEVICE_LOST) lost_.store(true, std::memory_order_release);
+  if (status.code == FULCRUM_DEVICE_LOST) lost_->store(true, std::memory_order_release);
   return to_status(status);
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The one device of an executor: its memory with a cap, streams, copies, all counted, and never called again once it is
-// lost.
+// lost, by whichever executor.
 #pragma once
 
 #include <fulcrum/executor/buffer.h>
@@ -33,7 +33,7 @@ class Device {
   Result<void*> take_stream();
   void give_stream(void* stream);
   /// False: the device accepts no more calls in this process.
-  bool alive() const { return !lost_.load(std::memory_order_acquire); }
+  bool alive() const { return !lost_->load(std::memory_order_acquire); }
   /// Notes what a call to the device returned.
   Status note(const fulcrum_status& status);
   std::int64_t free_bytes() const;  // under the cap
@@ -52,7 +52,7 @@ class Device {
   Status refuse() const;
   const backends::Backend* backend_;
   std::int64_t cap_bytes_;
-  std::atomic<bool> lost_{false};
+  std::atomic<bool>* lost_;  // of the backend, for all executors
   Breaker breaker_;
   std::mutex mutex_;
   std::vector<void*> streams_;
@@ -60,6 +60,9 @@ class Device {
   std::vector<Residence*> residences_;
   std::atomic<std::uint64_t> uses_{0};
 };
+
+/// For tests, whose devices come back.
+void forget_losses();
 
 /// A stream while it lives.
 class StreamLease {

@@ -280,6 +280,34 @@ TEST_F(Faults, ADeviceThatIsLostWhileItsExecutorEndsIsNotCalledForItsPlans) {
   EXPECT_EQ(machine_.counts.called_after_loss, 0);
 }
 
+TEST_F(Faults, ALossIsThatOfEveryExecutorOfTheProcess) {
+  machine_.script = [](std::int64_t, std::string_view) {
+    return VirtualFault{.wait_code = FULCRUM_DEVICE_LOST};
+  };
+  VirtualCall call("virtual_gelu", "n=1000");
+  const Executor other = testing::virtual_executor(machine_, on_gpu());
+  {
+    const Executor exec = testing::virtual_executor(machine_, on_gpu());
+    EXPECT_FALSE(runs_on_device(exec, call));
+  }
+  const Executor later = testing::virtual_executor(machine_, on_gpu());
+  Policy strict = on_gpu();
+  strict.strict = true;
+  for (const Executor* exec : {&other, &later}) {
+    EXPECT_FALSE(exec->has_device());
+    EXPECT_TRUE(exec->counters().breaker.starts_with("open: ")) << exec->counters().breaker;
+    auto x = exec->buffer<float>(call.values(0)), y = exec->buffer<float>(1000);
+    const std::vector<Operand> operands = {*x, *y};
+    EXPECT_TRUE(exec->run(call.op(), call.args(), operands).ok());
+    EXPECT_FALSE(runs_on_device(*exec, call));
+    EXPECT_EQ(exec->counters().fallbacks, 0) << "the device is not tried";
+    const Status refused = call.run(exec->with(strict));
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, Code::device_lost);
+  }
+  EXPECT_EQ(machine_.counts.called_after_loss, 0);
+}
+
 TEST_F(Faults, DataThatWasOnTheDeviceAloneIsReportedLost) {
   machine_.script = [](std::int64_t launch, std::string_view) {
     return VirtualFault{.wait_code = launch == 1 ? FULCRUM_DEVICE_LOST : FULCRUM_OK};

@@ -10,6 +10,8 @@
 #include <array>
 #include <cstring>
 
+#include "executor/device.h"
+
 namespace fulcrum::testing {
 namespace {
 
@@ -231,6 +233,7 @@ void VirtualMachine::start() {
   base_seconds_ = 1000;
   generation_.fetch_add(1);
   lost_ = false;
+  executor::forget_losses();
   in_use_ = true;
 }
 
