@@ -440,6 +440,21 @@ TEST_F(Faults, AWrongResultInABufferIsReplacedToo) {
   EXPECT_TRUE(std::equal(got->begin(), got->end(), call.expected().begin()));
 }
 
+TEST_F(Faults, AShadowThatCannotRunSaysNothingOfTheCall) {
+  machine_.cpu_script = [](std::string_view) { return FULCRUM_OUT_OF_MEMORY; };
+  Policy policy = on_gpu();
+  policy.shadow_share = 1;
+  const Executor exec = testing::virtual_executor(machine_, policy);
+  VirtualCall call("virtual_gelu", "n=1000");
+  EXPECT_TRUE(runs_on_device(exec, call));
+  EXPECT_EQ(exec.counters().shadowed, 0);
+  EXPECT_EQ(exec.counters().mismatches, 0);
+  EXPECT_EQ(exec.regret().points, 0);
+  machine_.cpu_script = {};
+  EXPECT_TRUE(runs_on_device(exec, call));
+  EXPECT_EQ(exec.counters().shadowed, 1);
+}
+
 TEST_F(Faults, ExplainShowsThatTheDeviceIsOut) {
   machine_.script = [](std::int64_t, std::string_view) {
     return VirtualFault{.wait_code = FULCRUM_DEVICE_LOST};

@@ -81,7 +81,10 @@ struct VirtualTable {
   }
   template <std::size_t kIndex>
   static fulcrum_status on_cpu(const fulcrum_args* a, void*, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) machine().run_on_cpu(kIndex, *a);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const fulcrum_status status = machine().run_on_cpu(kIndex, *a);
+      if (status.code != FULCRUM_OK) return status;
+    }
     return {FULCRUM_OK, nullptr};
   }
   static fulcrum_status plan(const fulcrum_kernel*, const fulcrum_args*, void** made) {
@@ -221,6 +224,7 @@ void VirtualMachine::start() {
   memory_bytes = std::int64_t{80} << 30;
   script = {};
   allocation_script = {};
+  cpu_script = {};
   for (auto* count : {&counts.calls, &counts.called_after_loss, &counts.allocations,
                       &counts.fresh_allocations, &counts.fresh_pinned, &counts.copies, &counts.launches,
                       &counts.waits, &counts.streams, &counts.plans, &counts.violations})
@@ -454,6 +458,8 @@ fulcrum_status VirtualMachine::launch(std::size_t index, const fulcrum_args& arg
 
 fulcrum_status VirtualMachine::run_on_cpu(std::size_t index, const fulcrum_args& args) {
   advance(cpu_seconds(op_of(index), args));
+  const std::int32_t code = cpu_script ? cpu_script(op_of(index).name) : FULCRUM_OK;
+  if (code != FULCRUM_OK) return {code, "the virtual CPU does not want to"};
   return arithmetic_of(index).run(&args, nullptr, 1);
 }
 

@@ -82,6 +82,8 @@ class VirtualMachine {
   std::function<VirtualFault(std::int64_t launch, std::string_view op)> script;
   /// The same for allocations of device memory: a code.
   std::function<std::int32_t(std::int64_t allocation, std::size_t bytes)> allocation_script;
+  /// What a call on the CPU returns, by op. Empty: no fault.
+  std::function<std::int32_t(std::string_view op)> cpu_script;
   VirtualCounts counts;
   bool lost() const { return lost_.load(); }
   std::int64_t live_blocks() const;
