@@ -43,6 +43,11 @@ ForkTimes together(const ForkTimes& a, const ForkTimes& b, Choose choose) {
   return {all.begin(), all.end()};
 }
 
+/// Somebody looked at so many threads, or at fewer and at more.
+bool covers(const ForkTimes& times, int threads) {
+  return !times.empty() && times.front().first <= threads && threads <= times.back().first;
+}
+
 }  // namespace
 
 ForkTimes measure_forks(const measure::Clock& clock, int rounds) {
@@ -81,7 +86,8 @@ ForkTimes most_of(const ForkTimes& a, const ForkTimes& b) {
 }
 
 double fork_change(const ForkTimes& least, const ForkTimes& most, const ForkTimes& now, int threads) {
-  if (least.empty() || most.empty() || now.empty()) return 0;
+  // Numbers that were left out because other jobs kept the threads busy are not those next to them.
+  if (!covers(least, threads) || !covers(most, threads) || !covers(now, threads)) return 0;
   const double seconds = fork_seconds(now, threads);
   if (const double before = fork_seconds(most, threads); seconds > kSame * before) return seconds - before;
   if (const double before = fork_seconds(least, threads); kSame * seconds < before) return seconds - before;

@@ -32,6 +32,14 @@ TEST(Forks, WhatNobodyLookedAtHasNotChanged) {
   EXPECT_EQ(fork_change({}, known, {{2, 9e-6}}, 2), 0);
 }
 
+TEST(Forks, NumbersThatALookLeftOutHaveNotChanged) {
+  const ForkTimes then = {{2, 0.3e-6}, {4, 1e-6}, {8, 2e-6}, {16, 5e-6}};
+  EXPECT_EQ(fork_change(then, then, {{2, 0.3e-6}}, 16), 0) << "the wider ones were busy";
+  EXPECT_EQ(fork_change(then, then, {{16, 5e-6}}, 2), 0) << "the narrower ones were";
+  EXPECT_EQ(fork_change({{2, 0.3e-6}}, {{2, 0.3e-6}}, then, 16), 0) << "busy when the table was made";
+  EXPECT_NEAR(fork_change(then, then, {{2, 0.3e-6}, {16, 9e-6}}, 16), 4e-6, 1e-12);
+}
+
 TEST(Forks, OfSeveralLooksTheRangeIsKeptNumberByNumber) {
   const ForkTimes a = {{2, 1e-6}, {16, 5e-6}}, b = {{2, 2e-6}, {4, 3e-6}, {16, 4e-6}};
   EXPECT_EQ(least_of(a, b), (ForkTimes{{2, 1e-6}, {4, 3e-6}, {16, 4e-6}}));
@@ -61,11 +69,18 @@ TEST(Forks, NobodyIsForkedInsideOfAJob) {
   }
 }
 
+/// So long to any number of threads.
+ForkTimes forks_of(double seconds) {
+  ForkTimes forks = {{2, seconds}};
+  if (backends::usable_threads() > 2) forks.emplace_back(backends::usable_threads(), seconds);
+  return forks;
+}
+
 /// The prior's table, its forks at 1 us when it was made and at `now` today.
 std::shared_ptr<const Table> table_with(double now) {
   TableData data = prior_data(nullptr);
-  data.costs.forks = data.costs.most_forks = {{2, 1e-6}};
-  data.costs.now_forks = {{2, now}};
+  data.costs.forks = data.costs.most_forks = forks_of(1e-6);
+  data.costs.now_forks = forks_of(now);
   return make_table(nullptr, std::move(data));
 }
 
