@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <deque>
-#include <exception>
+#include <new>
 #include <system_error>
 #include <thread>
 
@@ -43,6 +43,12 @@ Future ready_future(Status outcome) {
   auto state = std::make_shared<Future::State>();
   state->set(std::move(outcome));
   return Future(std::move(state));
+}
+
+Error error_of(const std::exception& thrown) {
+  // A text so short needs no memory itself.
+  if (dynamic_cast<const std::bad_alloc*>(&thrown)) return Error{Code::out_of_memory, "out of memory", ""};
+  return Error{Code::internal, std::string("an asynchronous call threw: ") + thrown.what(), ""};
 }
 
 /// Shared with the threads, so that the last of them may outlive the pool by an instant.
@@ -128,7 +134,7 @@ Future AsyncPool::submit(std::function<Status()> work) {
     try {
       state->set(work());
     } catch (const std::exception& thrown) {
-      state->set(Error{Code::internal, std::string("an asynchronous call threw: ") + thrown.what(), ""});
+      state->set(error_of(thrown));
     }
   });
   return Future(std::move(state));

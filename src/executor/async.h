@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <mutex>
 
@@ -28,6 +29,9 @@ struct Future::State {
 
 /// A future that is ready: for calls that fail before they are queued.
 Future ready_future(Status outcome);
+
+/// What a call that threw failed with. To be called in the handler.
+Error error_of(const std::exception& thrown);
 
 /// A few threads behind a bounded queue. They start with the first submit; the destructor runs what is queued and then
 /// joins them. Work must not own the pool's owner, which would then end on one of its own threads.

@@ -226,7 +226,16 @@ void BatchQueue::flush() {
 
 void BatchQueue::start(std::vector<Item> items) {
   auto shared = std::make_shared<std::vector<Item>>(std::move(items));
-  pool_.post([this, shared] { run_items(*shared); });
+  pool_.post([this, shared] {
+    try {
+      run_items(*shared);
+    } catch (const std::exception& thrown) {
+      for (Item& item : *shared) {  // those that have their answer already keep it
+        item.call.keep = {};
+        item.state->set(error_of(thrown));
+      }
+    }
+  });
 }
 
 void BatchQueue::serve_timer() {

@@ -59,6 +59,13 @@ TEST(Async, AnExceptionBecomesAnError) {
   EXPECT_TRUE(pool.submit([]() -> Status { return {}; }).get().ok()) << "the thread lives on";
 }
 
+TEST(Async, NoMemoryIsAnErrorOfItsOwn) {
+  AsyncPool pool(1);
+  const Status status = pool.submit([]() -> Status { throw std::bad_alloc(); }).get();
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, Code::out_of_memory);
+}
+
 TEST(Async, WorkMaySubmitWork) {
   AsyncPool pool(1, 1);
   std::atomic<int> inner{0};

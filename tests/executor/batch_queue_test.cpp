@@ -306,6 +306,19 @@ TEST_F(Batches, ABatchThatFailsIsRunCallByCall) {
   EXPECT_EQ(queue->batched(), 0);
 }
 
+TEST_F(Batches, ACallThatThrowsIsItsCallersErrorAndNotTheProgramsEnd) {
+  hooks.run = [](const Request&, const Terms&) -> Status { throw std::bad_alloc(); };
+  open();
+  Vectors first(1), second(2);
+  const Future one = queue->submit(add(first.a, first.b, first.out));
+  const Future two = queue->submit(add(second.a, second.b, second.out));
+  queue->flush();
+  for (const Future& future : {one, two}) {
+    ASSERT_FALSE(future.get().ok());
+    EXPECT_EQ(future.get().error().code, Code::out_of_memory);
+  }
+}
+
 TEST_F(Batches, OneCallersBadDataIsNotItsNeighboursError) {
   open();
   std::vector<float> kernel(9, 1.0F), bad(9, std::numeric_limits<float>::quiet_NaN());
