@@ -156,18 +156,12 @@ Status DeviceRun::launch() {
 }
 
 Status DeviceRun::take_home() {
-  std::vector<std::byte> aside;  // a call in place: its inputs must outlive a way back that fails
-  const bool apart = in_place();
-  std::size_t total = 0;
-  for (int slot = 0; slot < facts_.pointers; ++slot) {
-    if (plain_result(slot)) total += static_cast<std::size_t>(bytes_[static_cast<std::size_t>(slot)]);
-  }
-  if (apart) aside.resize(total);
+  const bool apart = !aside_.empty();
   std::size_t offset = 0;
   for (int slot = 0; slot < facts_.pointers; ++slot) {
     if (!plain_result(slot)) continue;
     const std::int64_t bytes = bytes_[static_cast<std::size_t>(slot)];
-    void* to = apart ? aside.data() + offset : request_.args.ptr[slot];
+    void* to = apart ? aside_.data() + offset : request_.args.ptr[slot];
     FULCRUM_CHECK(device_.download(to, args_.ptr[slot], bytes, stream_));
     offset += static_cast<std::size_t>(bytes);
   }
@@ -176,7 +170,7 @@ Status DeviceRun::take_home() {
   for (int slot = 0; apart && slot < facts_.pointers; ++slot) {
     if (!plain_result(slot)) continue;
     const auto bytes = static_cast<std::size_t>(bytes_[static_cast<std::size_t>(slot)]);
-    std::memcpy(request_.args.ptr[slot], aside.data() + offset, bytes);
+    std::memcpy(request_.args.ptr[slot], aside_.data() + offset, bytes);
     offset += bytes;
   }
   return {};
@@ -198,12 +192,21 @@ void DeviceRun::publish() {
   }
 }
 
-Status DeviceRun::steps() {
+/// Sizes, and all host memory that the call takes: what throws must do so before anything is enqueued.
+void DeviceRun::measure() {
+  std::size_t plain_bytes = 0;
   for (int slot = 0; slot < facts_.pointers; ++slot) {
     const auto at = static_cast<std::size_t>(slot);
     if (!present(slot)) continue;
     bytes_[at] = facts_.bytes(request_.args, slot, request_.dtype);
-    if (facts_.slots[at].reads) FULCRUM_CHECK(bring_in(slot));
+    if (plain_result(slot)) plain_bytes += static_cast<std::size_t>(bytes_[at]);
+  }
+  if (in_place()) aside_.resize(plain_bytes);
+}
+
+Status DeviceRun::steps() {
+  for (int slot = 0; slot < facts_.pointers; ++slot) {
+    if (present(slot) && facts_.slots[static_cast<std::size_t>(slot)].reads) FULCRUM_CHECK(bring_in(slot));
   }
   for (int slot = 0; slot < facts_.pointers; ++slot) {
     if (present(slot) && facts_.slots[static_cast<std::size_t>(slot)].writes) FULCRUM_CHECK(make_room(slot));
@@ -212,6 +215,7 @@ Status DeviceRun::steps() {
 }
 
 Status DeviceRun::run() {
+  measure();
   const StreamLease lease(device_);
   if (!lease.get().ok()) return lease.get().error();
   stream_ = lease.get().value();

@@ -28,6 +28,7 @@ class DeviceRun {
   bool present(int slot) const { return request_.args.ptr[slot] != nullptr; }
   bool plain_result(int slot) const;
   bool in_place() const;
+  void measure();
   Result<void*> take(std::int64_t bytes);
   void hold(void* block, std::int64_t bytes) { held_[held_count_++] = {block, bytes}; }
   void hand_over(void* block);
@@ -40,6 +41,8 @@ class DeviceRun {
   void* stream_ = nullptr;
   Args args_{};  // pointers of the device
   std::array<std::int64_t, FULCRUM_SLOTS> bytes_{};
+  std::vector<std::byte>
+      aside_;  // results of a call in place, whose inputs must outlive a way back that fails
   std::array<void*, FULCRUM_SLOTS> uploaded_{};  // copies of buffers, theirs when the call has succeeded
   struct Held {
     void* block;

@@ -5,6 +5,7 @@
 // counters and breaker say what happened.
 #include <thread>
 
+#include "support/no_memory.h"
 #include "support/virtual_calls.h"
 
 namespace fulcrum::executor {
@@ -101,6 +102,27 @@ TEST_F(Faults, ACallInPlaceIsNeverLeftHalfDone) {
   std::vector<float> x(call.values(0).begin(), call.values(0).end());
   const std::vector<Operand> in_place = {x, x};
   ASSERT_TRUE(exec.run(call.op(), call.args(), in_place).ok());
+  EXPECT_TRUE(std::equal(x.begin(), x.end(), call.expected().begin()));
+}
+
+TEST_F(Faults, ACallInPlaceTakesItsMemoryBeforeItsKernelRuns) {
+  if (!testing::NoMoreMemory::kPossible) GTEST_SKIP() << "not under a sanitizer";
+  std::optional<testing::NoMoreMemory> none;
+  machine_.script = [&none](std::int64_t, std::string_view) {
+    none.emplace();
+    return VirtualFault{};
+  };
+  const Executor exec = testing::virtual_executor(machine_, on_gpu());
+  VirtualCall call("virtual_gelu", "n=16777216");  // more than the heap keeps
+  std::vector<float> x(call.values(0).begin(), call.values(0).end());
+  const std::vector<Operand> in_place = {x, x};
+  EXPECT_NO_THROW({
+    const Status status = exec.run(call.op(), call.args(), in_place);
+    none.reset();
+    EXPECT_TRUE(status.ok());
+  });
+  none.reset();
+  EXPECT_EQ(exec.counters().on_device, 1);
   EXPECT_TRUE(std::equal(x.begin(), x.end(), call.expected().begin()));
 }
 
