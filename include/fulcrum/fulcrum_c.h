@@ -23,7 +23,7 @@ typedef struct fulcrum_pending fulcrum_pending;   /* a call that was started */
  * until the next call. */
 const char* fulcrum_error_text(void);
 const char* fulcrum_error_hint(void);
-/* "invalid_shape", "out_of_memory", ...: the name of a code. */
+/* "invalid_shape", "out_of_memory", ...: the name of a code; "unknown" for a number that is none. */
 const char* fulcrum_code_name(int code);
 
 /* Options as text: "key=value" separated by commas, or null. Keys: backend, device, precisions (a+b), throughput,

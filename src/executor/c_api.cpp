@@ -167,7 +167,11 @@ extern "C" {
 
 const char* fulcrum_error_text(void) { return last_message.c_str(); }
 const char* fulcrum_error_hint(void) { return last_hint.c_str(); }
-const char* fulcrum_code_name(int code) { return to_string(static_cast<Code>(code)).data(); }
+const char* fulcrum_code_name(int code) {
+  const auto names = names_of<Code>();
+  const auto index = static_cast<std::size_t>(code);  // less than 0 is more than all
+  return index < names.size() ? names[index].data() : "unknown";
+}
 
 int fulcrum_executor_create(const char* options, fulcrum_executor** executor) {
   return guarded([&]() -> Status {

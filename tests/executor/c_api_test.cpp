@@ -32,6 +32,11 @@ class CApi : public testing::Test {
 
 int code(Code value) { return static_cast<int>(value); }
 
+TEST_F(CApi, ANumberThatIsNoCodeHasANameToo) {
+  EXPECT_STREQ(fulcrum_code_name(code(Code::data_lost)), "data_lost");
+  for (const int number : {-1, 17, 99}) EXPECT_STREQ(fulcrum_code_name(number), "unknown");
+}
+
 TEST_F(CApi, AnOpRunsByNameOnPlainMemory) {
   const fulcrum_value by_name[] = {value("out", y), value("x", x)};  // in any order
   ASSERT_EQ(fulcrum_run(exec, "leaky_relu", "al=0.5", by_name, 2, nullptr), 0) << fulcrum_error_text();
