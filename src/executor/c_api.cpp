@@ -53,7 +53,9 @@ int guarded(Body body) {
     Status status = body();
     return status.ok() ? 0 : remember(std::move(status).take_error());
   } catch (const std::bad_alloc&) {
-    return static_cast<int>(Code::out_of_memory);  // no memory, so no message either
+    last_message = "out of memory";  // so short that it needs none
+    last_hint.clear();
+    return static_cast<int>(Code::out_of_memory);
   } catch (const std::exception& thrown) {
     return remember(Error{Code::internal, thrown.what(), ""});
   }

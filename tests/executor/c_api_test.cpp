@@ -10,6 +10,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "support/no_memory.h"
+
 namespace {
 
 using fulcrum::Code;
@@ -35,6 +37,23 @@ int code(Code value) { return static_cast<int>(value); }
 TEST_F(CApi, ANumberThatIsNoCodeHasANameToo) {
   EXPECT_STREQ(fulcrum_code_name(code(Code::data_lost)), "data_lost");
   for (const int number : {-1, 17, 99}) EXPECT_STREQ(fulcrum_code_name(number), "unknown");
+}
+
+TEST_F(CApi, NoMemoryIsNotExplainedByAnEarlierError) {
+  using fulcrum::testing::NoMoreMemory;
+  if (!NoMoreMemory::kPossible) GTEST_SKIP() << "not under a sanitizer";
+  EXPECT_EQ(fulcrum_run(exec, "sigmoyd", nullptr, nullptr, 0, nullptr), code(Code::not_found));
+  EXPECT_STRNE(fulcrum_error_hint(), "");
+  constexpr std::int64_t kNodes = 25'000'000;
+  const std::vector<std::int32_t> begin(kNodes + 1);
+  fulcrum_resource* graph = nullptr;
+  {
+    const NoMoreMemory none;
+    EXPECT_EQ(fulcrum_graph_create(kNodes, begin.data(), nullptr, nullptr, &graph),
+              code(Code::out_of_memory));
+  }
+  EXPECT_STREQ(fulcrum_error_text(), "out of memory");
+  EXPECT_STREQ(fulcrum_error_hint(), "");
 }
 
 TEST_F(CApi, AnOpRunsByNameOnPlainMemory) {
