@@ -15,7 +15,8 @@
 namespace fulcrum::executor {
 
 /// What the caller allows and wants. A Policy belongs to a handle: exec.with(policy) is another handle on the same
-/// executor.
+/// executor. Handles share device_bytes and explore_credit, which are those of make(): with() warns when it is given
+/// others, but a handle with a credit of 0 tries nothing.
 struct Policy {
   std::vector<std::string> precisions = {
       "fp32"};              // that kernels may use; a type of the operands is always allowed

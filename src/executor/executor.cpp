@@ -9,6 +9,26 @@
 #include "executor/engine.h"
 
 namespace fulcrum::executor {
+namespace {
+
+/// Fields that all handles of an executor share are not ignored in silence. Their defaults ask for nothing.
+void warn_of_shared(const Policy& policy, const Policy& made) {
+  const auto warn = [](std::string_view field, double asked, double has, double otherwise) {
+    if (asked == has || asked == otherwise) return;
+    log(LogLevel::warning,
+        fmt::format(
+            "{} = {} changes nothing in with(): all handles share that of their executor ({}); set it "
+            "in Options::policy",
+            field, asked, has));
+  };
+  const Policy defaults;
+  warn("device_bytes", static_cast<double>(policy.device_bytes), static_cast<double>(made.device_bytes),
+       static_cast<double>(defaults.device_bytes));
+  if (policy.explore_credit > 0)
+    warn("explore_credit", policy.explore_credit, made.explore_credit, defaults.explore_credit);
+}
+
+}  // namespace
 
 Executor::Executor(std::shared_ptr<Engine> engine, std::shared_ptr<const Terms> terms)
     : engine_(std::move(engine)),
@@ -25,6 +45,7 @@ Result<Executor> Executor::make(const Options& options) {
 Executor Executor::with(const Policy& policy) const {
   if (const Status right = check_policy(policy); !right.ok())
     log(LogLevel::warning, fmt::format("{} ({})", right.error().message, right.error().hint));
+  warn_of_shared(policy, engine_->options().policy);
   return Executor(engine_, engine_->terms_of(policy));
 }
 

@@ -67,6 +67,22 @@ TEST(Executor, BuffersGiveTheSameAsPlainMemory) {
   EXPECT_FALSE(out->on_device());
 }
 
+TEST(Executor, FieldsThatBelongToMakeAreNotIgnoredInSilence) {
+  std::vector<std::string> lines;
+  set_log_sink([&lines](LogLevel level, std::string_view line) {
+    if (level >= LogLevel::warning) lines.emplace_back(line);
+  });
+  const Executor exec = cpu_executor({.device_bytes = 1 << 20});
+  const Executor strict = exec.with({.strict = true});
+  const Executor without_trials = exec.with({.explore_credit = 0});
+  EXPECT_TRUE(lines.empty()) << lines.front();
+  const Executor less = exec.with({.device_bytes = 1000}), more = exec.with({.explore_credit = 0.5});
+  set_log_sink({});
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_NE(lines[0].find("device_bytes"), std::string::npos) << lines[0];
+  EXPECT_NE(lines[1].find("explore_credit"), std::string::npos) << lines[1];
+}
+
 TEST(Executor, APinnedBackendIsChosenWhereItHasACandidate) {
   const Executor exec = cpu_executor({.backend = "scalar"});
   auto problem = problem_of("gelu", "n=100000");
