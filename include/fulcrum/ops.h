@@ -7,6 +7,7 @@
 
 #include <fulcrum/core.h>
 
+#include <functional>
 #include <memory>
 
 namespace fulcrum::ops {
