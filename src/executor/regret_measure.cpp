@@ -11,6 +11,7 @@
 #include "executor/candidates.h"
 #include "executor/engine.h"
 #include "executor/explore.h"
+#include "executor/guard_cost.h"
 #include "executor/regret.h"
 #include "executor/regret_calls.h"
 #include "executor/regret_rules.h"
@@ -25,7 +26,6 @@ constexpr double kNotWorthScoring = 8;
 // Behind two threads of oneDNN, which spin for a while, ours came to run after 10 to 20 calls of 8 us, now and then after
 // 60: a call that was as slow from the first look on counted as settled, at 14 us, as 57 to 102 of 305 products did.
 constexpr double kLookSeconds = 600e-6;
-constexpr double kScoreGuardSeconds = 3e-9;  // a compare, predicted: see bench/dispatch_cost
 
 class Meter {
  public:
@@ -36,6 +36,7 @@ class Meter {
         device_(engine_.device() ? &engine_.device()->backend() : nullptr),
         bench_(kScoreBytes),
         pinned_(device_ ? kScoreBytes : 1, device_ ? &device_->table() : nullptr),
+        guard_seconds_(guard_cost(executor, clock_)),
         rules_(device_, engine_.options()),
         of_rules_(rules_.names().size()) {}
 
@@ -75,6 +76,7 @@ class Meter {
   const measure::Clock& clock_;
   const backends::Backend* device_;
   Workbench bench_, pinned_;  // where host data lies, and where that of buffers does
+  double guard_seconds_;
   RegretRules rules_;
   Tracker blank_;
   std::vector<double> regrets_, after_, hindsight_, before_;
@@ -101,7 +103,7 @@ int Meter::choose(const OpTable& table, const Args& args, const Traffic& traffic
   const double elements = FeatureMap(table.op()).of(args).elements();
   if (guard.kernel && elements < static_cast<double>(guard.below) && traffic.home_bytes <= 0) {
     row.tier = "guard";
-    overhead = kScoreGuardSeconds;
+    overhead = guard_seconds_;
     for (std::size_t c = 0; c < candidates.size(); ++c) {
       if (&candidates[c].kernel.entry() == guard.kernel) return static_cast<int>(c);
     }

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The Fulcrum authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# What the documents show is built and run. README.md and docs/extending.md: a ```cpp block with main() is a program
+# What the documents show is built and run. README.md, docs/extending.md and docs/executing.md: a ```cpp block with main() is a program
 # and a test, any other ```cpp block is compiled. README.md also: a line `./fulcrum ...  # tested` of a ```sh block is
 # run with the built program.
 
@@ -64,6 +64,7 @@ target_include_directories(fulcrum_inside INTERFACE
 target_link_libraries(fulcrum_inside INTERFACE fulcrum fmt::fmt)
 file(CONFIGURE OUTPUT snippets/generated/kernels_mine.def CONTENT "FULCRUM_KERNEL_FILE(scale)\n")
 fulcrum_build_snippets(docs/extending.md extending fulcrum_inside)
+fulcrum_build_snippets(docs/executing.md executing fulcrum)
 
 fulcrum_read_document(README.md text)
 set(number 0)
