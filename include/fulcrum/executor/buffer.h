@@ -147,17 +147,17 @@ class Buffer {
 /// The types of the product that values of T may be, a bit each; all of them for bytes, whose type T does not say.
 template <class T>
 constexpr std::uint8_t types_held() {
-  constexpr auto only = [](auto... types) {
+  constexpr auto kOnly = [](auto... types) {
     return static_cast<std::uint8_t>((0U | ... | (1U << static_cast<unsigned>(types))));
   };
   if (std::is_same_v<T, std::byte>) return 0xff;
-  if (std::is_same_v<T, float>) return only(DType::f32);
+  if (std::is_same_v<T, float>) return kOnly(DType::f32);
   if (!std::is_integral_v<T>)
-    return sizeof(T) == 2 ? only(DType::f16, DType::bf16) : 0;  // a half of the caller's
-  if (sizeof(T) == 1) return std::is_unsigned_v<T> ? only(DType::u8) : 0;
-  if (sizeof(T) == 2) return std::is_unsigned_v<T> ? only(DType::f16, DType::bf16) : 0;  // their bits
+    return sizeof(T) == 2 ? kOnly(DType::f16, DType::bf16) : 0;  // a half of the caller's
+  if (sizeof(T) == 1) return std::is_unsigned_v<T> ? kOnly(DType::u8) : 0;
+  if (sizeof(T) == 2) return std::is_unsigned_v<T> ? kOnly(DType::f16, DType::bf16) : 0;  // their bits
   if (std::is_unsigned_v<T>) return 0;
-  return sizeof(T) == 4 ? only(DType::i32) : only(DType::i64);
+  return sizeof(T) == 4 ? kOnly(DType::i32) : kOnly(DType::i64);
 }
 
 /// What a call takes for a pointer slot: a span, a vector or a Buffer; nothing for an optional one.

@@ -35,7 +35,7 @@ PreparedWatch::~PreparedWatch() {
 
 void tell_ended(const void* prepared) noexcept {
   const std::lock_guard lock(watches().mutex);
-  // By number: a watch that begins or ends meanwhile, in this thread, moves the others.
+  // By number: a watch that begins or ends meanwhile, in this thread, moves the others. NOLINTNEXTLINE(modernize-loop-convert)
   for (std::size_t i = 0; i < watches().all.size(); ++i) watches().all[i]->ended_(prepared);
 }
 
