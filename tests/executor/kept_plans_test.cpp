@@ -77,6 +77,7 @@ TEST(KeptPlans, OverDataThatChangedOrEndedAreDropped) {
 struct Filling {
   static inline int plans = 0;
   static void add(const char* name, std::uint64_t (*id)(const void*)) {
+    if (ops::find(name).ok()) return;  // the test is repeated
     ops::Op op = test::op_of("relu");
     op.name = name;
     op.needs_prepared = true;
