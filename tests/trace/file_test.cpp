@@ -83,6 +83,19 @@ TEST(TraceFile, EveryRecordIsReadAsItWasWritten) {
   EXPECT_EQ(test::difference_of(before, *after), "");
 }
 
+TEST(TraceFile, StampsOfAMachineThatHasJustStartedStayAsTheyAre) {
+  GpuTrace trace = every_record();
+  trace.begin_ns = 20'000'000'000;
+  const std::string bytes = bytes_of(trace);
+  file::Head head{};
+  ASSERT_GE(bytes.size(), sizeof(head));
+  std::memcpy(&head, bytes.data(), sizeof(head));
+  EXPECT_EQ(head.begin_ns, trace.begin_ns) << "what a later run tells older files by";
+  const auto read = parse(bytes, "made here");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(test::difference_of(*read, trace), "");
+}
+
 TEST(TraceFile, TypicalTracesAreReadAsTheyWereWritten) {
   for (const GpuTrace& before :
        {test::clean_training_step(3), test::graph_inference_loop(5), test::multi_process(3),

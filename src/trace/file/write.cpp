@@ -17,7 +17,9 @@ using file::ProcessWriter;
 using file::SectionWriter;
 
 /// Stamps are positive, and 0 says that there is none; a trace that came without a clock gets one.
-constexpr std::int64_t kEarliestBase = std::int64_t{1} << 40;
+constexpr std::int64_t kOwnBase = std::int64_t{1} << 40;
+// Of a machine that has just started; what is no clock at all (0, or an importer's small number) lies below.
+constexpr std::int64_t kEarliestBase = 1'000'000'000;
 
 /// When the run began, unless some stamp would then be none.
 std::int64_t stamp_of_begin(const GpuTrace& trace) {
@@ -33,7 +35,7 @@ std::int64_t stamp_of_begin(const GpuTrace& trace) {
   look(trace.ranges);
   const bool usable = trace.begin_ns >= kEarliestBase && trace.begin_ns + earliest > 0 &&
                       trace.begin_ns + latest < file::kLatestStamp;
-  return usable ? trace.begin_ns : kEarliestBase - earliest;
+  return usable ? trace.begin_ns : kOwnBase - earliest;
 }
 
 std::string kernel_counters(const GpuTrace& trace) {
