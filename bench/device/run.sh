@@ -3,11 +3,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Everything that needs a GPU, in steps with a time limit each, writing results as it goes:
-#   bench/device/run.sh [PART...] --out DIR [--build DIR] [--seconds N] [--match TEXT]
-# Parts: conformance machine cases ledger peers beside sanitizer (default: all, in that order). A step that is done is not
-# run again, so that the same command goes on where it stopped; remove DIR/done/STEP to repeat one. DIR/steps.jsonl has a
-# line for each step that ran. After N seconds (500) no further step begins. Ends with 0 when every step passed, 1 when
-# one failed, 75 when steps are left.
+#   bench/device/run.sh [PART...] --out DIR [--build DIR] [--seconds N] [--match TEXT] [--seeds N,N,...]
+# Parts: conformance machine cases ledger peers beside sanitizer executor (default: all, in that order). A step that is
+# done is not run again, so that the same command goes on where it stopped; remove DIR/done/STEP to repeat one.
+# DIR/steps.jsonl has a line for each step that ran. After N seconds (500) no further step begins. Ends with 0 when every
+# step passed, 1 when one failed, 75 when steps are left.
 set -uo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 root=$(readlink -f "$here/../..")
@@ -15,6 +15,7 @@ build=$root/build
 out=
 seconds=500
 match=
+seeds=20260131
 parts=()
 while (($#)); do
   case $1 in
@@ -22,12 +23,13 @@ while (($#)); do
     --build) build=$2; shift 2 ;;
     --seconds) seconds=$2; shift 2 ;;
     --match) match=$2; shift 2 ;;
+    --seeds) seeds=$2; shift 2 ;;
     -*) echo "run.sh: unknown option $1" >&2; exit 2 ;;
     *) parts+=("$1"); shift ;;
   esac
 done
 [[ -n $out ]] || { sed -n '5,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
-((${#parts[@]})) || parts=(conformance machine cases ledger peers beside sanitizer)
+((${#parts[@]})) || parts=(conformance machine cases ledger peers beside sanitizer executor)
 mkdir -p "$out"/{done,log}
 out=$(readlink -f "$out")
 build=$(readlink -f "$build")
@@ -213,6 +215,22 @@ part_beside() {
     step "beside-$group" 120 python3 "$root/bench/peers/torch_peers.py" --group "$group" \
       --beside "$build/lib/fulcrum/libfulcrum_cuda.so" --json "$out/peers/beside-$group.json"
   done
+}
+
+# What the executor's choices cost, by calls of each seed and a table of its own; then what a choice and a batch take.
+part_executor() {
+  local seed check
+  mkdir -p "$out/executor"
+  for seed in ${seeds//,/ }; do
+    step "regret-$seed" 300 bash -c '
+      export FULCRUM_DATA=$1/executor/data-$3
+      "$2" calibrate && "$2" bench --regret --seed "$3" --json "$1/executor/regret_$3.json"' \
+      regret "$out" "$fulcrum" "$seed"
+  done
+  export FULCRUM_DATA=$out/executor/data-${seeds%%,*}
+  step dispatch-cost 60 "$build/bench/dispatch_cost" "$out/executor/dispatch_cost.json"
+  step batching 60 "$build/bench/batching_check" --json "$out/executor/batching.json"
+  export FULCRUM_DATA=$out/data
 }
 
 for part in "${parts[@]}"; do
