@@ -56,6 +56,7 @@ TEST_P(Simd, MatmulIsRightOverSeveralBlocksOfEachSize) {
   check("matmul", "M=9,N=900,K=530,epilogue=gelu");
   check("matmul", "M=97,N=385,K=257,epilogue=relu");
   check("matmul", "M=3,N=1031,K=700");
+  check("matmul", "M=5,N=2049,K=300,epilogue=gelu");
 }
 
 TEST_P(Simd, MatmulGivesAnElementTheSameBitsInEveryTileAndBlock) {

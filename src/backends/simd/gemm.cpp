@@ -44,11 +44,15 @@ constexpr std::size_t kRowStride = kBlockDepth + 16;
 constexpr std::size_t kInPlaceElements = 16 * 1024;
 constexpr std::size_t kSomeRows = HWY_TARGET <= HWY_AVX3 ? 192 : 64, kSomeRowsElements = 256 * 1024;
 constexpr std::size_t kInPlaceSpan = 512 * 1024;
-// With few rows B is read once, from far away: take a handful of its rows at a time, along their length.
-constexpr std::size_t kFewRowsDepth = 16;
+// With few rows B is read once, from far away: take some of its rows at a time, along their length, from so many elements
+// between the first and the last.
+constexpr std::size_t kFewRowsSpan = 32 * 1024, kLeastFewRows = 16;
 // Not where B is in the L2 cache, or is hardly wider than a handful of tiles: sums that stay in registers are worth more.
 constexpr std::size_t kFewRowsElements = 128 * 1024;
 constexpr std::size_t kFewTiles = 4;
+// Sums that wait for more of k are kept apart from C: the lines at the edges of an area belong to other threads too, and
+// would travel with every block of k (7 x 517 by a depth of 2794 took two threads 3.3 times as long as one).
+constexpr std::size_t kFewColumns = 1024, kApartRows = 32;
 
 /// Where a tile's sums go; its last vector has `last` columns. `far`: ask for their lines early, since they are
 /// written only at the end. Small products have them near, and would lose by asking.
@@ -303,32 +307,57 @@ void finish(const Product& p, const Area& area) {
   if (p.bias) finish_rows(p, area, Same());
 }
 
-/// Without copies, `depth` rows of B at a time. Columns are dealt out evenly in whole vectors.
-void multiply_in_place(const Product& p, const Area& area, std::size_t depth) {
+/// C[rows, columns] = (first ? 0 : C) + A[rows, depth] * B[depth, columns], B read in place. Columns are dealt out evenly in
+/// whole vectors.
+void multiply_slab(Matrix a, Matrix b, float* c, std::size_t stride, std::size_t rows, std::size_t columns,
+                   std::size_t depth, bool first) {
+  const std::size_t vectors = (columns + kLanes - 1) / kLanes;
+  std::size_t left = (vectors + kTileVectors - 1) / kTileVectors;
+  for (std::size_t v = 0; v < vectors; --left) {
+    const std::size_t wide = (vectors - v) / left;
+    const std::size_t column = v * kLanes;
+    multiply_column(a, Matrix{b.data + column, b.stride}, c + column, stride, rows,
+                    std::min(wide * kLanes, columns - column), depth, first, true);
+    v += wide;
+  }
+}
+
+/// Without copies, all of B's rows at a time.
+void multiply_in_place(const Product& p, const Area& area) {
   const Matrix a{p.a.data + area.row * p.a.stride, p.a.stride};
+  const Matrix b{p.b.data + area.column, p.b.stride};
   float* c = p.c + area.row * p.stride + area.column;
-  std::size_t k = 0;
-  do {
-    const std::size_t deep = std::min(depth, p.depth - k);
-    const std::size_t narrow = deep == p.depth ? narrow_columns(area.rows, area.columns) : 0;
-    const std::size_t columns = area.columns - narrow;
-    if (narrow > 0) {
-      multiply_narrow(a, Matrix{p.b.data + area.column + columns, p.b.stride}, c + columns, p.stride,
-                      area.rows, narrow, deep);
-    }
-    const std::size_t vectors = (columns + kLanes - 1) / kLanes;
-    std::size_t left = (vectors + kTileVectors - 1) / kTileVectors;
-    for (std::size_t v = 0; v < vectors; --left) {
-      const std::size_t wide = (vectors - v) / left;
-      const std::size_t column = v * kLanes;
-      multiply_column(Matrix{a.data + k, a.stride},
-                      Matrix{p.b.data + k * p.b.stride + area.column + column, p.b.stride}, c + column,
-                      p.stride, area.rows, std::min(wide * kLanes, columns - column), deep, k == 0, true);
-      v += wide;
-    }
-    k += deep;
-  } while (k < p.depth);
+  const std::size_t narrow = narrow_columns(area.rows, area.columns);
+  const std::size_t columns = area.columns - narrow;
+  if (narrow > 0)
+    multiply_narrow(a, Matrix{b.data + columns, b.stride}, c + columns, p.stride, area.rows, narrow, p.depth);
+  multiply_slab(a, b, c, p.stride, area.rows, columns, p.depth, true);
   finish(p, area);
+}
+
+void copy_sums(const float* from, std::size_t stride, const Product& p, const Area& area) {
+  for (std::size_t i = 0; i < area.rows; ++i)
+    std::memcpy(p.c + (area.row + i) * p.stride + area.column, from + i * stride,
+                area.columns * sizeof(float));
+}
+
+/// One tile of rows, and B too large to stay near: some of its rows at a time, along their length.
+void multiply_few_rows(const Product& p, const Area& area) {
+  const Matrix a{p.a.data + area.row * p.a.stride, p.a.stride};
+  float* sums = workspace(kTileRows * kFewColumns);
+  const std::size_t depth = std::clamp(kFewRowsSpan / p.b.stride, kLeastFewRows, kBlockDepth);
+  for (std::size_t j = 0; j < area.columns; j += kFewColumns) {
+    const Area block{area.row, area.column + j, area.rows, std::min(kFewColumns, area.columns - j)};
+    float* c = sums ? sums : p.c + block.row * p.stride + block.column;
+    const std::size_t stride = sums ? kFewColumns : p.stride;
+    for (std::size_t k = 0; k < p.depth; k += depth) {
+      multiply_slab(Matrix{a.data + k, a.stride},
+                    Matrix{p.b.data + k * p.b.stride + block.column, p.b.stride}, c, stride, block.rows,
+                    block.columns, std::min(depth, p.depth - k), k == 0);
+    }
+    if (sums) copy_sums(sums, kFewColumns, p, block);
+    finish(p, block);
+  }
 }
 
 /// B[depth, columns] as panels of kTileColumns columns, the last one filled up with zeros.
@@ -352,8 +381,11 @@ void copy_rows(Matrix a, std::size_t rows, std::size_t depth, float* to) {
     std::memcpy(to + i * kRowStride, a.data + i * a.stride, depth * sizeof(float));
 }
 
-/// One block of C: all of k, kBlockDepth at a time. `panels` and `rows` are the copies of B and A.
-void multiply_block(const Product& p, const Area& block, float* panels, float* rows) {
+/// One block of C: all of k, kBlockDepth at a time. `panels` and `rows` are the copies of B and A; `sums`, if not null, has
+/// room for the block's.
+void multiply_block(const Product& p, const Area& block, float* panels, float* rows, float* sums) {
+  float* c = sums ? sums : p.c + block.row * p.stride + block.column;
+  const std::size_t stride = sums ? (block.columns + kLanes - 1) / kLanes * kLanes : p.stride;
   for (std::size_t k = 0; k < p.depth; k += kBlockDepth) {
     const std::size_t deep = std::min(kBlockDepth, p.depth - k);
     copy_panels(Matrix{p.b.data + k * p.b.stride + block.column, p.b.stride}, deep, block.columns, panels);
@@ -361,11 +393,13 @@ void multiply_block(const Product& p, const Area& block, float* panels, float* r
       const std::size_t high = std::min(kBlockRows, block.rows - i);
       copy_rows(Matrix{p.a.data + (block.row + i) * p.a.stride + k, p.a.stride}, high, deep, rows);
       for (std::size_t j = 0; j < block.columns; j += kTileColumns) {
-        multiply_column(Matrix{rows, kRowStride}, Matrix{panels + j * deep, kTileColumns},
-                        p.c + (block.row + i) * p.stride + block.column + j, p.stride, high,
-                        std::min(kTileColumns, block.columns - j), deep, k == 0, false);
+        multiply_column(Matrix{rows, kRowStride}, Matrix{panels + j * deep, kTileColumns}, c + i * stride + j,
+                        stride, high, std::min(kTileColumns, block.columns - j), deep, k == 0, false);
       }
-      if (k + deep == p.depth) finish(p, Area{block.row + i, block.column, high, block.columns});
+      if (k + deep < p.depth) continue;
+      const Area done{block.row + i, block.column, high, block.columns};
+      if (sums) copy_sums(sums + i * stride, stride, p, done);
+      finish(p, done);
     }
   }
 }
@@ -401,14 +435,16 @@ void multiply_area(const Product& p, const Area& area) {
   const bool slow_cut = HWY_TARGET > HWY_AVX2 && area.columns % kLanes != 0;
   if (area.rows <= kTileRows || p.depth == 0) {
     const bool once = p.depth * area.columns <= kFewRowsElements || area.columns <= kFewTiles * kTileColumns;
-    return multiply_in_place(p, area, once ? p.depth : kFewRowsDepth);
+    return once ? multiply_in_place(p, area) : multiply_few_rows(p, area);
   }
-  if (is_near(p, area) && !slow_cut) return multiply_in_place(p, area, p.depth);
-  float* memory = workspace(kBlockDepth * kBlockColumns + kBlockRows * kRowStride);
-  if (!memory) return multiply_in_place(p, area, kFewRowsDepth);
+  if (is_near(p, area) && !slow_cut) return multiply_in_place(p, area);
+  const bool apart = p.depth > kBlockDepth && area.rows <= kApartRows;
+  constexpr std::size_t kPanels = kBlockDepth * kBlockColumns, kCopies = kPanels + kBlockRows * kRowStride;
+  float* memory = workspace(kCopies + (apart ? kApartRows * kBlockColumns : 0));
+  if (!memory) return multiply_in_place(p, area);
   for (std::size_t j = 0; j < area.columns; j += kBlockColumns) {
     const Area block{area.row, area.column + j, area.rows, std::min(kBlockColumns, area.columns - j)};
-    multiply_block(p, block, memory, memory + kBlockDepth * kBlockColumns);
+    multiply_block(p, block, memory, memory + kPanels, apart ? memory + kCopies : nullptr);
   }
 }
 
