@@ -30,7 +30,6 @@ constexpr double kPasses[] = {0.45, 0.69, 0.93};  // where they end, of the budg
 // seconds, so that all of them at the end might find it as it was.
 constexpr double kHeldUpShare = 0.04, kHeldUpAtTheEnd = 0.07;
 constexpr int kHeldUpLooks = 3;
-constexpr int kForkRounds = 24;
 // After the first pass time goes where a wrong choice would cost most, within these factors.
 constexpr double kLeastFactor = 0.4, kMostFactor = 3, kEnoughShapes = 40;
 
@@ -110,12 +109,15 @@ Result<std::shared_ptr<const Table>> calibrate_table(const backends::Backend* de
     const Costs copies = costs_of(looks);
     return moved ? as_calls_say(copies, moved->calls()) : copies;
   };
+  // Ops that keep their times keep what forks took then.
+  const std::optional<Stored> before = config.ops.empty() ? std::nullopt : load_stored(device, options);
+  ForkWatch forks(clock, before ? before->data.costs.forks : ForkTimes{});
   const auto look_at_costs = [&]() -> Status {
     Costs costs;
     if (device) {
       FULCRUM_TRY(costs, measure_costs(*device, clock));
     }
-    costs.forks = measure_forks(clock, kForkRounds);
+    costs.forks = forks.usual();
     costs.fork_seconds = fork_seconds(costs.forks, backends::usable_threads());
     looks.push_back(std::move(costs));
     stored.data.costs = all_costs();
@@ -130,6 +132,7 @@ Result<std::shared_ptr<const Table>> calibrate_table(const backends::Backend* de
                                .machine = machine ? &*machine : nullptr,
                                .caches = caches_of(device),
                                .costs = &stored.data.costs,
+                               .forks = &forks,
                                .interrupted = config.interrupted};
   std::deque<OpCalibration> calibrations;  // what one pass found out about plans the other knows
   for (const Job& job : jobs) calibrations.emplace_back(*job.op, job.candidates, tools).touch();

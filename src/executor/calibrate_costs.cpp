@@ -149,8 +149,6 @@ Costs costs_of(std::span<const Costs> looks) {
     mean.launch_sync_seconds = together([](const Costs& look) { return look.launch_sync_seconds; });
   for (const Costs& look : looks) {
     mean.fork_seconds = std::min(mean.fork_seconds, look.fork_seconds);
-    mean.forks = least_of(mean.forks, look.forks);
-    mean.most_forks = most_of(mean.most_forks, look.forks);
   }
   return mean;
 }

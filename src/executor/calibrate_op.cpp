@@ -156,6 +156,17 @@ void OpCalibration::drop_impossible(const Args& args, Point& point) const {
   }
 }
 
+void OpCalibration::level_forks(Point& point) const {
+  if (!tools_->forks) return;
+  const Features f = map_.of(point.args);
+  for (std::size_t c = 0; c < candidates_.size(); ++c) {
+    const Runner runner(candidates_[c], tools_->caches);
+    const auto parts = static_cast<int>(runner.parts(f));
+    double& seconds = point.samples[c].seconds;
+    if (runner.split && parts > 1 && seconds > 0) seconds = tools_->forks->as_usual(seconds, f.phases, parts);
+  }
+}
+
 std::optional<Point> OpCalibration::measure(const Args& args, DType dtype, Mask among) {
   const auto bound = tools_->bench->bind(*op_, args, dtype);
   if (!bound.ok()) return {};
@@ -204,6 +215,7 @@ std::optional<Point> OpCalibration::measure(const Args& args, DType dtype, Mask 
                             .give_up_seconds = kGiveUpSeconds,
                             .groups = groups,
                             .clock = tools_->clock};
+  if (tools_->forks) tools_->forks->look();
   auto times = time_rounds(subjects, rounds);
   if (is_restless(times) && !out_of_time()) {
     const auto more = time_rounds(subjects, rounds);
@@ -219,6 +231,7 @@ std::optional<Point> OpCalibration::measure(const Args& args, DType dtype, Mask 
     any = any || point.samples[c].seconds > 0;
   }
   drop_impossible(args, point);
+  level_forks(point);
   if (!any) return {};
   return point;
 }

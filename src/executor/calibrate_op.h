@@ -21,6 +21,7 @@ struct CalibrationTools {
   const Machine* machine = nullptr;  // roofs; null: not known
   Caches caches;
   const Costs* costs = nullptr;  // of moving data; null: not known
+  ForkWatch* forks = nullptr;    // null: nobody looks
   std::function<bool()> interrupted;
 };
 
@@ -82,6 +83,8 @@ class OpCalibration {
   /// Candidates whose plans have used up their share of the time.
   Mask overdrawn() const;
   void drop_impossible(const Args& args, Point& point) const;
+  /// Times on threads as they would be if forks took what they usually do.
+  void level_forks(Point& point) const;
 
   const ops::Op* op_;
   std::span<const Candidate> candidates_;

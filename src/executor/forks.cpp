@@ -8,7 +8,6 @@
 #include <fulcrum/stats.h>
 
 #include <algorithm>
-#include <map>
 
 namespace fulcrum::executor {
 namespace {
@@ -16,6 +15,11 @@ namespace {
 constexpr int kForks = 32;
 // What two looks at the same machine differ by, and more.
 constexpr double kSame = 1.25;
+// Of a watch: looks are so far apart and take so long, since idle threads of a library that ran before spin for a while.
+constexpr double kWatchEvery = 25e-3, kWatchSeconds = 0.4e-3;
+constexpr int kWatchRounds = 5, kUsualRounds = 24, kMostOfAWatch = 40;
+// Of a call's time that forks may have been less of.
+constexpr double kLeastLeft = 0.3;
 
 /// Seconds of one fork; less than 0: another job was under way, and the caller did all of it.
 double time_round(int threads, const measure::Clock& clock) {
@@ -31,16 +35,6 @@ double time_round(int threads, const measure::Clock& clock) {
   }
   const double seconds = (clock.now() - begin) / kForks;
   return alone ? -1 : seconds;
-}
-
-template <class Choose>
-ForkTimes together(const ForkTimes& a, const ForkTimes& b, Choose choose) {
-  std::map<int, double> all(a.begin(), a.end());
-  for (const auto& [threads, seconds] : b) {
-    const auto [at, is_new] = all.emplace(threads, seconds);
-    if (!is_new) at->second = choose(at->second, seconds);
-  }
-  return {all.begin(), all.end()};
 }
 
 /// Somebody looked at so many threads, or at fewer and at more.
@@ -78,20 +72,34 @@ double fork_seconds(const ForkTimes& times, int threads) {
   return times.back().second;
 }
 
-ForkTimes least_of(const ForkTimes& a, const ForkTimes& b) {
-  return together(a, b, [](double x, double y) { return std::min(x, y); });
-}
-ForkTimes most_of(const ForkTimes& a, const ForkTimes& b) {
-  return together(a, b, [](double x, double y) { return std::max(x, y); });
+double fork_change(const ForkTimes& then, const ForkTimes& now, int threads) {
+  // Numbers that were left out because other jobs kept the threads busy are not those next to them.
+  if (!covers(then, threads) || !covers(now, threads)) return 0;
+  const double before = fork_seconds(then, threads), seconds = fork_seconds(now, threads);
+  return seconds > kSame * before || kSame * seconds < before ? seconds - before : 0;
 }
 
-double fork_change(const ForkTimes& least, const ForkTimes& most, const ForkTimes& now, int threads) {
-  // Numbers that were left out because other jobs kept the threads busy are not those next to them.
-  if (!covers(least, threads) || !covers(most, threads) || !covers(now, threads)) return 0;
-  const double seconds = fork_seconds(now, threads);
-  if (const double before = fork_seconds(most, threads); seconds > kSame * before) return seconds - before;
-  if (const double before = fork_seconds(least, threads); kSame * seconds < before) return seconds - before;
-  return 0;
+ForkWatch::ForkWatch(const measure::Clock& clock, ForkTimes usual, Look look)
+    : clock_(&clock),
+      measure_(look ? std::move(look) : [&clock](int rounds) { return measure_forks(clock, rounds); }),
+      usual_(std::move(usual)) {
+  if (!usual_.empty()) return;
+  usual_ = now_ = measure_(kUsualRounds);
+  looked_ = clock_->now();
+}
+
+void ForkWatch::look() {
+  const double begin = clock_->now();
+  if (begin - looked_ < kWatchEvery) return;
+  looked_ = begin;
+  for (int i = 0; i < kMostOfAWatch && looked_ - begin < kWatchSeconds; ++i) {
+    now_ = measure_(kWatchRounds);
+    looked_ = clock_->now();
+  }
+}
+
+double ForkWatch::as_usual(double seconds, double forks, int threads) const {
+  return std::max(kLeastLeft * seconds, seconds - forks * fork_change(usual_, now_, threads));
 }
 
 }  // namespace fulcrum::executor

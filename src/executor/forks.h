@@ -7,6 +7,7 @@
 
 #include <fulcrum/measure.h>
 
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -21,12 +22,27 @@ ForkTimes measure_forks(const measure::Clock& clock, int rounds);
 /// Between two numbers of threads on the line; beyond the last as for it. 0 for one thread, and if nothing is known.
 double fork_seconds(const ForkTimes& times, int threads);
 
-/// Both together, the less or the greater of both where they know the same number of threads.
-ForkTimes least_of(const ForkTimes& a, const ForkTimes& b);
-ForkTimes most_of(const ForkTimes& a, const ForkTimes& b);
+/// What a fork takes longer now than it did; less than 0: shorter. 0 where nobody looked, or where it is hardly another.
+double fork_change(const ForkTimes& then, const ForkTimes& now, int threads);
 
-/// What a fork takes longer now than it ever did between `least` and `most`; less than 0: shorter. 0 where nobody looked,
-/// or where it is hardly out of that range.
-double fork_change(const ForkTimes& least, const ForkTimes& most, const ForkTimes& now, int threads);
+/// Forks beside a calibration: what they take changes from one second to the next, and times of different calls are to be
+/// those of one machine.
+class ForkWatch {
+ public:
+  using Look = std::function<ForkTimes(int rounds)>;
+  /// All looks are held against what is usual; empty: against the first one. `look`: in place of measure_forks().
+  explicit ForkWatch(const measure::Clock& clock, ForkTimes usual = {}, Look look = nullptr);
+  const ForkTimes& usual() const { return usual_; }
+  /// Another one where the last is some time ago.
+  void look();
+  /// What a call that forks so often took by the last look, had forks taken the usual.
+  double as_usual(double seconds, double forks, int threads) const;
+
+ private:
+  const measure::Clock* clock_;
+  Look measure_;
+  ForkTimes usual_, now_;
+  double looked_ = -1e9;
+};
 
 }  // namespace fulcrum::executor

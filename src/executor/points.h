@@ -51,12 +51,10 @@ struct Costs {
   LinkCurve pinned_home, pageable_home, pinned_more, pageable_more;
   double launch_sync_seconds = 0;  // of an empty call to the device
   double fork_seconds = 0;         // of handing nothing to all threads and taking it back
-  // The same for some counts of threads, at best and at worst while the table was made, and in this process. May be empty.
-  ForkTimes forks, most_forks, now_forks;
+  // The same for some counts of threads, as the table's times have it, and in this process. May be empty.
+  ForkTimes forks, now_forks;
   double fork_of(int threads) const;
-  double fork_change(int threads) const {
-    return executor::fork_change(forks, most_forks, now_forks, threads);
-  }
+  double fork_change(int threads) const { return executor::fork_change(forks, now_forks, threads); }
   double in_seconds(const Traffic& traffic) const;
   double out_seconds(const Traffic& traffic) const;
   double home_seconds(const Traffic& traffic) const;

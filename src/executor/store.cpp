@@ -47,7 +47,6 @@ Json to_json(const Costs& costs) {
   return Json{{"launch_sync_seconds", costs.launch_sync_seconds},
               {"fork_seconds", costs.fork_seconds},
               {"forks", to_json(costs.forks)},
-              {"most_forks", to_json(costs.most_forks)},
               {"pinned_home", to_json(costs.pinned_home)},
               {"pageable_home", to_json(costs.pageable_home)},
               {"pinned_more", to_json(costs.pinned_more)},
@@ -131,8 +130,7 @@ bool read_costs(const Json& json, Costs& costs) {
         std::pair{"pinned_more", &costs.pinned_more}, std::pair{"pageable_more", &costs.pageable_more}}) {
     if (all->contains(name) && !read_curve(*all, name, *curve)) return false;
   }
-  if (!read_forks(*all, "forks", costs.forks) || !read_forks(*all, "most_forks", costs.most_forks))
-    return false;
+  if (!read_forks(*all, "forks", costs.forks)) return false;
   return read_curve(*all, "pinned_in", costs.pinned_in) && read_curve(*all, "pinned_out", costs.pinned_out) &&
          read_curve(*all, "pageable_in", costs.pageable_in) &&
          read_curve(*all, "pageable_out", costs.pageable_out);

@@ -25,7 +25,7 @@ std::uint64_t next_version() {
 class MeasuredTable final : public Table {
  public:
   MeasuredTable(const backends::Backend* device, TableData data, const measure::Clock* clock)
-      : clock_(data.costs.most_forks.empty() ? nullptr : clock),
+      : clock_(data.costs.forks.empty() ? nullptr : clock),
         description_(std::move(data.description)),
         version_(next_version()),
         costs_(std::make_shared<const Costs>(std::move(data.costs))),
@@ -58,9 +58,8 @@ class MeasuredTable final : public Table {
     std::call_once(looked_, [this] { look_at_forks(); });
     const int all = backends::usable_threads();
     if (costs_->fork_change(all) == 0) return description_;
-    return fmt::format("{}; a fork to {} threads took {} to {} then and takes {} now", description_, all,
+    return fmt::format("{}; a fork to {} threads took {} then and takes {} now", description_, all,
                        human_seconds(fork_seconds(costs_->forks, all)),
-                       human_seconds(fork_seconds(costs_->most_forks, all)),
                        human_seconds(fork_seconds(costs_->now_forks, all)));
   }
   std::uint64_t version() const override { return version_; }

@@ -16,34 +16,82 @@
 namespace fulcrum::executor {
 namespace {
 
-TEST(Forks, ChangeIsWhatLiesOutsideOfAllThatWasSeen) {
-  const ForkTimes least = {{2, 1e-6}, {4, 2e-6}}, most = {{2, 1.2e-6}, {4, 4e-6}};
-  EXPECT_NEAR(fork_change(least, most, {{2, 3e-6}}, 2), 1.8e-6, 1e-12);
-  EXPECT_NEAR(fork_change(least, most, {{2, 0.5e-6}}, 2), -0.5e-6, 1e-12);
-  EXPECT_EQ(fork_change(least, most, {{2, 1.4e-6}, {4, 3e-6}}, 2), 0) << "as far as two looks differ";
-  EXPECT_EQ(fork_change(least, most, {{2, 3e-6}, {4, 3e-6}}, 4), 0) << "between least and most";
-  EXPECT_NEAR(fork_change(least, most, {{2, 3e-6}, {4, 9e-6}}, 3), 6e-6 - 2.6e-6, 1e-12);
+TEST(Forks, ChangeIsWhatLiesBeyondTwoLooks) {
+  const ForkTimes then = {{2, 1e-6}, {4, 3e-6}};
+  EXPECT_NEAR(fork_change(then, {{2, 3e-6}}, 2), 2e-6, 1e-12);
+  EXPECT_NEAR(fork_change(then, {{2, 0.5e-6}}, 2), -0.5e-6, 1e-12);
+  EXPECT_EQ(fork_change(then, {{2, 1.2e-6}, {4, 3e-6}}, 2), 0) << "as far as two looks differ";
+  EXPECT_NEAR(fork_change(then, {{2, 3e-6}, {4, 9e-6}}, 3), 6e-6 - 2e-6, 1e-12);
 }
 
 TEST(Forks, WhatNobodyLookedAtHasNotChanged) {
   const ForkTimes known = {{2, 1e-6}};
-  EXPECT_EQ(fork_change(known, known, {}, 2), 0);
-  EXPECT_EQ(fork_change(known, {}, {{2, 9e-6}}, 2), 0);
-  EXPECT_EQ(fork_change({}, known, {{2, 9e-6}}, 2), 0);
+  EXPECT_EQ(fork_change(known, {}, 2), 0);
+  EXPECT_EQ(fork_change({}, {{2, 9e-6}}, 2), 0);
 }
 
 TEST(Forks, NumbersThatALookLeftOutHaveNotChanged) {
   const ForkTimes then = {{2, 0.3e-6}, {4, 1e-6}, {8, 2e-6}, {16, 5e-6}};
-  EXPECT_EQ(fork_change(then, then, {{2, 0.3e-6}}, 16), 0) << "the wider ones were busy";
-  EXPECT_EQ(fork_change(then, then, {{16, 5e-6}}, 2), 0) << "the narrower ones were";
-  EXPECT_EQ(fork_change({{2, 0.3e-6}}, {{2, 0.3e-6}}, then, 16), 0) << "busy when the table was made";
-  EXPECT_NEAR(fork_change(then, then, {{2, 0.3e-6}, {16, 9e-6}}, 16), 4e-6, 1e-12);
+  EXPECT_EQ(fork_change(then, {{2, 0.3e-6}}, 16), 0) << "the wider ones were busy";
+  EXPECT_EQ(fork_change(then, {{16, 5e-6}}, 2), 0) << "the narrower ones were";
+  EXPECT_EQ(fork_change({{2, 0.3e-6}}, then, 16), 0) << "busy when the table was made";
+  EXPECT_NEAR(fork_change(then, {{2, 0.3e-6}, {16, 9e-6}}, 16), 4e-6, 1e-12);
 }
 
-TEST(Forks, OfSeveralLooksTheRangeIsKeptNumberByNumber) {
-  const ForkTimes a = {{2, 1e-6}, {16, 5e-6}}, b = {{2, 2e-6}, {4, 3e-6}, {16, 4e-6}};
-  EXPECT_EQ(least_of(a, b), (ForkTimes{{2, 1e-6}, {4, 3e-6}, {16, 4e-6}}));
-  EXPECT_EQ(most_of(a, b), (ForkTimes{{2, 2e-6}, {4, 3e-6}, {16, 5e-6}}));
+TEST(Forks, TimesOfACalibrationAreThoseOfOneMachine) {
+  double now = 0;
+  const measure::Clock clock{.now = [&now] { return now; }};
+  ForkTimes forks = {{2, 0.2e-6}, {4, 0.4e-6}};
+  int looks = 0;
+  ForkWatch watch(clock, {}, [&](int) {
+    ++looks;
+    now += 1e-3;
+    return forks;
+  });
+  EXPECT_EQ(watch.usual(), forks);
+  EXPECT_EQ(watch.as_usual(5e-6, 1, 2), 5e-6);
+  // Another program has moved the cores apart.
+  forks = {{2, 0.7e-6}, {4, 1.4e-6}};
+  watch.look();
+  EXPECT_EQ(looks, 1) << "the last look is not long ago";
+  now += 1;
+  watch.look();
+  EXPECT_EQ(looks, 2);
+  EXPECT_NEAR(watch.as_usual(5e-6, 1, 2), 4.5e-6, 1e-15);
+  EXPECT_NEAR(watch.as_usual(20e-6, 10, 4), 10e-6, 1e-15) << "ten phases";
+  EXPECT_NEAR(watch.as_usual(1e-6, 10, 4), 0.3e-6, 1e-15) << "something is left";
+  // And back together, closer than at first.
+  forks = {{2, 0.1e-6}, {4, 0.35e-6}};
+  now += 1;
+  watch.look();
+  EXPECT_NEAR(watch.as_usual(5e-6, 1, 2), 5.1e-6, 1e-15);
+  EXPECT_EQ(watch.as_usual(5e-6, 1, 4), 5e-6) << "as far as two looks differ";
+  EXPECT_EQ(watch.usual(), (ForkTimes{{2, 0.2e-6}, {4, 0.4e-6}}));
+}
+
+TEST(Forks, WhatIsUsualMayBeKnownFromBefore) {
+  double now = 0;
+  const measure::Clock clock{.now = [&now] { return now; }};
+  ForkWatch watch(clock, {{2, 1e-6}}, [&](int) {
+    now += 1e-3;
+    return ForkTimes{{2, 3e-6}};
+  });
+  EXPECT_EQ(watch.usual(), (ForkTimes{{2, 1e-6}}));
+  watch.look();
+  EXPECT_NEAR(watch.as_usual(9e-6, 1, 2), 7e-6, 1e-15);
+}
+
+TEST(Forks, AWatchOnAClockThatStandsStillEnds) {
+  double now = 0;
+  const measure::Clock clock{.now = [&now] { return now; }};
+  int looks = 0;
+  ForkWatch watch(clock, {}, [&](int) {
+    ++looks;
+    return ForkTimes{{2, 1e-6}};
+  });
+  now = 1;
+  watch.look();
+  EXPECT_LT(looks, 100);
 }
 
 TEST(Forks, AreMeasuredForPowersOfTwoAndAllThreads) {
@@ -79,7 +127,7 @@ ForkTimes forks_of(double seconds) {
 /// The prior's table, its forks at 1 us when it was made and at `now` today.
 std::shared_ptr<const Table> table_with(double now) {
   TableData data = prior_data(nullptr);
-  data.costs.forks = data.costs.most_forks = forks_of(1e-6);
+  data.costs.forks = forks_of(1e-6);
   data.costs.now_forks = forks_of(now);
   return make_table(nullptr, std::move(data));
 }
@@ -109,7 +157,7 @@ TEST(Forks, EveryPhaseOfACallOnThreadsIsDearerByTheChange) {
   }
   EXPECT_GE(forked, 2);
   EXPECT_EQ(then->describe().find("takes"), std::string::npos);
-  EXPECT_NE(later->describe().find("took 1.00 us to 1.00 us then and takes 3.00 us now"), std::string::npos)
+  EXPECT_NE(later->describe().find("took 1.00 us then and takes 3.00 us now"), std::string::npos)
       << later->describe();
 }
 

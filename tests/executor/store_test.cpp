@@ -31,7 +31,6 @@ Stored made_up() {
   stored.data.ops.resize(stored.known.size());
   stored.data.costs.fork_seconds = 4e-6;
   stored.data.costs.forks = {{2, 1e-6}, {4, 2e-6}, {16, 4e-6}};
-  stored.data.costs.most_forks = {{2, 2e-6}, {4, 3e-6}, {16, 5e-6}};
   stored.data.costs.pinned_home.knots = {{4096, 1e-5}, {65536, 1.5e-5}};
   stored.data.costs.pinned_more.knots = {{4096, 3e-6}, {65536, 5e-6}};
   const ops::Op& op = *ops::find("gelu").value();
@@ -93,7 +92,6 @@ TEST_F(StoreTest, WhatIsSavedIsLoaded) {
   EXPECT_FALSE(loaded->known[index_of("matmul")]);
   EXPECT_EQ(loaded->data.costs.fork_seconds, 4e-6);
   EXPECT_EQ(loaded->data.costs.forks, made_up().data.costs.forks);
-  EXPECT_EQ(loaded->data.costs.most_forks, made_up().data.costs.most_forks);
   EXPECT_EQ(loaded->data.costs.pinned_home.knots, made_up().data.costs.pinned_home.knots);
   EXPECT_EQ(loaded->data.costs.pinned_more.knots, made_up().data.costs.pinned_more.knots);
   const OpPoints& points = loaded->data.ops[index_of("gelu")];
@@ -108,8 +106,7 @@ TEST_F(StoreTest, WhatIsSavedIsLoaded) {
 TEST_F(StoreTest, AFileThatKnowsNoForksOfFewThreadsIsStillRead) {
   ASSERT_TRUE(save_stored(nullptr, options_, made_up()).ok());
   Json json = written();
-  for (const char* name :
-       {"forks", "most_forks", "pinned_home", "pageable_home", "pinned_more", "pageable_more"})
+  for (const char* name : {"forks", "pinned_home", "pageable_home", "pinned_more", "pageable_more"})
     json["costs"].erase(name);
   rewrite(json);
   const auto loaded = load_stored(nullptr, options_);
