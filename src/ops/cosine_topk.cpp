@@ -200,13 +200,13 @@ std::string verify(const Args& args, Oracle& oracle) {
 }
 
 std::int64_t pieces(const Args& args, int phase) {
-  const TopkSplit split = topk_split(args.dim[kQ], args.dim[kN]);
+  const TopkSplit split = topk_split(args);
   return phase == 0 ? split.query_blocks * split.row_chunks : args.dim[kQ];
 }
 
 std::int64_t scratch_bytes(const Args& args) {
-  const std::int64_t lists = product(args.dim[kQ], topk_split(args.dim[kQ], args.dim[kN]).row_chunks);
-  return product(lists, (args.dim[kK] + 1) * static_cast<std::int64_t>(sizeof(TopkKey)));
+  const std::int64_t words = topk_chunk_words(args.dim[kQ], args.dim[kK]);
+  return product(topk_split(args).row_chunks, words * static_cast<std::int64_t>(sizeof(TopkKey)));
 }
 
 }  // namespace

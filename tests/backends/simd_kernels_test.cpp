@@ -104,6 +104,33 @@ TEST_P(Simd, MatmulHasTheSameBitsInWhateverRangesOfPiecesItIsDone) {
   }
 }
 
+TEST_P(Simd, TopkHasTheSameBitsInWhateverRangesOfPiecesItIsDone) {
+  for (const std::string_view shape : {"Q=27,N=394,D=28,k=9", "Q=70,N=700,D=5,k=3", "Q=3,N=6000,D=50,k=20"}) {
+    const ops::Op& op = op_of("cosine_topk");
+    auto problem = ops::Problem::make(op, *parse_shape(shape));
+    ASSERT_TRUE(problem.ok());
+    auto call = backends::Call::make(*backends::kernel("cosine_topk", "simd", "default"), problem->args());
+    ASSERT_TRUE(call.ok());
+    ASSERT_EQ(call->run().code, FULCRUM_OK);
+    const auto ids = problem->buffer(3), scores = problem->buffer(4);
+    const std::vector<std::byte> whole_ids(ids.begin(), ids.end()), whole(scores.begin(), scores.end());
+    const Args& args = call->args();
+    const auto partial = backends::kernel("cosine_topk", "simd", "default")->entry().partial;
+    std::vector<std::uint64_t> scratch(static_cast<std::size_t>(op.split.scratch_bytes(args)) / 8);
+    for (std::int64_t step = 1; step <= op.split.pieces(args, 0); step += step < 12 ? 1 : 7) {
+      problem->reset();
+      std::fill(scratch.begin(), scratch.end(), 0xAAAA'AAAA'AAAA'AAAAU);
+      for (int phase = 0; phase < 2; ++phase) {
+        const std::int64_t pieces = op.split.pieces(args, phase);
+        for (std::int64_t begin = 0; begin < pieces; begin += step)
+          partial(&args, phase, begin, std::min(begin + step, pieces), scratch.data());
+      }
+      ASSERT_TRUE(std::equal(ids.begin(), ids.end(), whole_ids.begin())) << shape << " by " << step;
+      ASSERT_TRUE(std::equal(scores.begin(), scores.end(), whole.begin())) << shape << " by " << step;
+    }
+  }
+}
+
 TEST_P(Simd, MatmulGivesFewLastColumnsTheBitsThatARowHasAmongFew) {
   constexpr std::int64_t kFew = 8;  // rows: more than a thin product has, less than columns are narrow with
   for (const std::int64_t n : {16, 17, 18, 19, 20, 21, 36, 100}) {

@@ -108,6 +108,55 @@ TEST(CosineTopk, KeysOrderScoresThenRows) {
   EXPECT_GT(ops::topk_key(kNan, 0x7FFFFFFE), 0U);
 }
 
+TEST(CosineTopk, TheBestOfManyListsAreThoseOfAllKeys) {
+  for (const std::int64_t k : {1, 7, 500, 1024}) {
+    std::vector<ops::TopkKey> all;
+    std::vector<std::vector<ops::TopkKey>> lists(40);
+    ops::TopkKey least = 0;
+    for (std::size_t l = 0; l < lists.size(); ++l) {
+      std::vector<ops::TopkKey> words(static_cast<std::size_t>(k) + 1);
+      ops::TopkList list(words.data(), k);
+      list.clear();
+      // Some lists have few rows, some none.
+      const std::int64_t rows = l % 3 == 2 ? 0 : l % 3 == 1 ? k / 2 : 3 * k;
+      for (std::int64_t row = 0; row < rows; ++row) {
+        const auto number = static_cast<std::int64_t>(l) * 10'000 + row;
+        all.push_back(
+            ops::topk_key(ops::random_normal(ops::tensor_key(3), static_cast<std::size_t>(number)), number));
+        list.offer(all.back());
+      }
+      least = std::max(least, list.worst());
+      lists[l].assign(list.keys().begin(), list.keys().end());
+    }
+    ops::TopkBest best(k, least);
+    for (const auto& list : lists) best.add(list);
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(k));
+    std::vector<float> scores(ids.size());
+    best.write(ids.data(), scores.data());
+    std::sort(all.begin(), all.end(), std::greater<>());
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      ASSERT_EQ(ids[i], ops::topk_row(all[i])) << k << " " << i;
+      ASSERT_EQ(scores[i], ops::topk_score(all[i])) << k << " " << i;
+    }
+  }
+}
+
+TEST(CosineTopk, PiecesHaveEveryQueryAndRowOnce) {
+  for (const char* shape :
+       {"Q=1,N=1,D=1,k=1", "Q=27,N=394,D=28,k=1", "Q=70,N=3861,D=2,k=2", "Q=65,N=131,D=33,k=5",
+        "Q=130,N=9000,D=64,k=3", "Q=200,N=100000,D=768,k=3", "Q=1,N=100000,D=3,k=9"}) {
+    const auto args = ops::resolve(op_of("cosine_topk"), shape_of(shape));
+    ASSERT_TRUE(args.ok());
+    const ops::TopkSplit split = ops::topk_split(*args);
+    EXPECT_LE(split.block_queries, ops::kTopkQueries) << shape;
+    EXPECT_GE(split.query_blocks * split.block_queries, args->dim[0]) << shape;
+    EXPECT_LT((split.query_blocks - 1) * split.block_queries, args->dim[0]) << shape;
+    EXPECT_GE(split.row_chunks * split.chunk_rows, args->dim[1]) << shape;
+    EXPECT_LT((split.row_chunks - 1) * split.chunk_rows, args->dim[1]) << shape;
+    EXPECT_EQ(split.chunk_rows % ops::kTopkRows, 0) << shape;
+  }
+}
+
 /// A right result, to be spoilt.
 ops::Problem solved(std::string_view shape) {
   auto problem = ops::Problem::make(op_of("cosine_topk"), shape_of(shape));

@@ -42,14 +42,13 @@ fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
 
 void partial(const fulcrum_args* a, std::int32_t phase, std::int64_t begin, std::int64_t end, void* scratch) {
   if (phase == 1) return ops::topk_merge(*a, begin, end, scratch);
-  const ops::TopkSplit split = ops::topk_split(a->dim[kQ], a->dim[kN]);
-  const std::int64_t words = a->dim[kK] + 1;
+  const ops::TopkSplit split = ops::topk_split(*a);
   for (std::int64_t piece = begin; piece < end; ++piece) {
-    const std::int64_t first = piece / split.row_chunks * ops::kTopkQueries, chunk = piece % split.row_chunks;
-    const std::int64_t last = std::min(a->dim[kQ], first + ops::kTopkQueries);
+    const std::int64_t first = piece / split.row_chunks * split.block_queries,
+                       chunk = piece % split.row_chunks;
+    const std::int64_t last = std::min(a->dim[kQ], first + split.block_queries);
     for (std::int64_t query = first; query < last; ++query) {
-      auto* own = static_cast<ops::TopkKey*>(scratch) + (query * split.row_chunks + chunk) * words;
-      ops::TopkList list(own, a->dim[kK]);
+      ops::TopkList list(ops::topk_list(*a, scratch, query, chunk), a->dim[kK]);
       list.clear();
       search(*a, query, chunk * split.chunk_rows, std::min(a->dim[kN], (chunk + 1) * split.chunk_rows), list);
     }

@@ -361,23 +361,26 @@ fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
   return done();
 }
 
-/// Chunks of rows that follow each other are one search, whose lists stand where those of the first chunk do.
+/// Chunks of rows that follow each other are one search, whose lists stand where those of the first chunk do; so are blocks
+/// of queries that all rows are searched for.
 void partial(const fulcrum_args* a, std::int32_t phase, std::int64_t begin, std::int64_t end, void* scratch) {
   if (phase == 1) return ops::topk_merge(*a, begin, end, scratch);
-  const ops::TopkSplit split = ops::topk_split(a->dim[kQ], a->dim[kN]);
-  const std::int64_t words = a->dim[kK] + 1, pitch = split.row_chunks * words;
+  const ops::TopkSplit split = ops::topk_split(*a);
   for (std::int64_t piece = begin; piece < end;) {
     const std::int64_t block = piece / split.row_chunks, chunk = piece % split.row_chunks;
     const std::int64_t chunks = std::min(end - piece, split.row_chunks - chunk);
-    const std::int64_t first = block * ops::kTopkQueries;
-    const std::int64_t last = std::min(a->dim[kQ], first + ops::kTopkQueries);
-    ops::TopkKey* lists = static_cast<ops::TopkKey*>(scratch) + first * pitch + chunk * words;
-    for (std::int64_t query = first; query < last; ++query) {
-      for (std::int64_t c = 1; c < chunks; ++c) lists[(query - first) * pitch + c * words] = 0;
+    const std::int64_t whole =
+        std::min((end - piece) / split.row_chunks, ops::kTopkQueries / split.block_queries);
+    const std::int64_t blocks = chunk == 0 ? std::max<std::int64_t>(1, whole) : 1;
+    const std::int64_t first = block * split.block_queries;
+    const std::int64_t last = std::min(a->dim[kQ], first + blocks * split.block_queries);
+    for (std::int64_t c = chunk + 1; c < chunk + chunks; ++c) {
+      for (std::int64_t query = first; query < last; ++query) *ops::topk_list(*a, scratch, query, c) = 0;
     }
     search_rows(*a, first, last, chunk * split.chunk_rows,
-                std::min(a->dim[kN], (chunk + chunks) * split.chunk_rows), lists, pitch);
-    piece += chunks;
+                std::min(a->dim[kN], (chunk + chunks) * split.chunk_rows),
+                ops::topk_list(*a, scratch, first, chunk), a->dim[kK] + 1);
+    piece += blocks * chunks;
   }
 }
 
