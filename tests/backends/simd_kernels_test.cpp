@@ -3,7 +3,6 @@
 //
 // What the conformance tests cannot know of the SIMD kernels: blocks larger than their edges, bits across
 // instruction sets and across positions, norms beyond fp32, stores at odd addresses.
-#include <fulcrum/ops/conv2d.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,18 +11,13 @@
 #include <limits>
 
 #include "backends/simd/finite.h"
+#include "support/drawn.h"
 #include "support/instances.h"
 
 namespace fulcrum::test {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-std::vector<float> drawn(std::size_t n, std::uint64_t key, float low = -1, float high = 1) {
-  std::vector<float> result(n);
-  for (std::size_t i = 0; i < n; ++i) result[i] = ops::random_uniform(key, i, low, high);
-  return result;
-}
 
 std::uint32_t bits(float value) { return std::bit_cast<std::uint32_t>(value); }
 
@@ -364,43 +358,6 @@ TEST_P(Simd, CosineGivesARowTheBitsItHasAloneAmongRowsBeyondTheCache) {
         ASSERT_EQ(bits(threaded[i]), bits(alone)) << i;
       }
       EXPECT_TRUE(std::isnan(out[700]));
-    }
-  }
-}
-
-TEST_P(Simd, ConvolutionsOfThreeByThreeHaveTheBitsOfTheDefinition) {
-  // Products of the tiny numbers vanish, and leave sums of 0 or -0: a tap in the padding must not change the sign.
-  constexpr float kTiny = 0x1p-100F;
-  const auto check_one = [this](std::int64_t h, std::int64_t w, std::int64_t pad_y, std::int64_t pad_x,
-                                bool tiny) {
-    auto x = drawn(static_cast<std::size_t>(h * w), 9), k = drawn(9, 8);
-    if (tiny) {
-      for (float& value : x) value = value < 0 ? 0 : kTiny;
-      for (float& value : k) value = value < 0 ? -kTiny : kTiny;
-    }
-    Args args{};
-    args.ptr[0] = x.data();
-    args.ptr[1] = k.data();
-    const std::int64_t dims[] = {1, h, w, 3, 3}, scalars[] = {1, 1, pad_y, pad_x};
-    std::copy(std::begin(dims), std::end(dims), args.dim);
-    for (std::size_t i = 0; i < 4; ++i) args.scalar[i].i = scalars[i];
-    const ops::Conv2d g = ops::conv2d_geometry(args);
-    std::vector<float> y(static_cast<std::size_t>(g.ho * g.wo));
-    args.ptr[2] = y.data();
-    ASSERT_NO_FATAL_FAILURE(run("conv2d", args));
-    for (std::int64_t i = 0; i < g.ho * g.wo; ++i) {
-      const float expected = ops::conv2d_at(g, x.data(), k.data(), i / g.wo, i % g.wo);
-      ASSERT_EQ(bits(y[static_cast<std::size_t>(i)]), bits(expected))
-          << h << " x " << w << ", padding " << pad_y << ", " << pad_x << ", output " << i;
-    }
-  };
-  for (const std::int64_t w : {3, 20, 31, 32, 33, 34, 63, 64, 65, 66, 97}) {
-    for (const std::int64_t h : {1, 2, 3, 4, 5, 7, 10}) {
-      for (int pads = 0; pads < 9; ++pads) {
-        if (h + 2 * (pads / 3) < 3) continue;
-        ASSERT_NO_FATAL_FAILURE(check_one(h, w, pads / 3, pads % 3, false));
-        ASSERT_NO_FATAL_FAILURE(check_one(h, w, pads / 3, pads % 3, true));
-      }
     }
   }
 }

@@ -107,16 +107,19 @@ struct TapRow {
   const Weights<kKernel>& weights;
   std::int64_t taps;     // tap rows
   std::int64_t outside;  // lanes of the first vector that lie left of the image, under tap column 0
-  InsideLanes known[kKernel > 0 && kMasked ? kKernel : 1];  // of each tap column of a kernel of known size
+  static constexpr std::int64_t kKnown = !kMasked ? 1 : kKernel > 0 ? kKernel : 15;
+  InsideLanes known[kKnown];  // of the first tap columns
 
   HWY_INLINE void look_up_lanes() {
-    if constexpr (kKernel > 0 && kMasked) {
+    if constexpr (kMasked) {
+      const std::int64_t count = kKernel > 0 ? kKernel : std::min(g.kw, kKnown);
       HWY_UNROLL(3)
-      for (int j = 0; j < kKernel; ++j) known[j] = InsideLanes(outside - j, g.w);
+      for (std::int64_t j = 0; j < count; ++j) known[j] = InsideLanes(outside - j, g.w);
     }
   }
   HWY_INLINE InsideLanes lanes_at(std::int64_t j) const {
-    return kKernel > 0 ? known[kMasked ? j : 0] : InsideLanes(outside - j, g.w);
+    if (kKernel > 0 || j < kKnown) return known[kMasked ? j : 0];
+    return InsideLanes(outside - j, g.w);
   }
 
   /// kAll: each output row has this tap row.
@@ -203,33 +206,92 @@ HWY_NOINLINE void conv_row(const ops::Conv2d& g, const float* from, const float*
   }
 }
 
-/// One row of outputs with stride_x > 1: pixels are gathered; outputs with taps outside are taken one by one.
-template <class Store>
-HWY_NOINLINE void conv_row_strided(const ops::Conv2d& g, const float* x, const float* k, std::int64_t row,
-                                   std::int64_t first_tap, std::int64_t last_tap, const Store& store) {
-  const Float d;
-  const hn::RebindToSigned<Float> di;
-  const bool gathers = g.stride_x <= (std::int64_t{1} << 24);
-  const auto index =
-      hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<std::int32_t>(gathers ? g.stride_x : 0)));
-  const float* from = x + (row * g.stride_y - g.pad_y) * g.w - g.pad_x;
-  for (std::int64_t column = 0; column < g.wo;) {
-    const std::int64_t left = column * g.stride_x;
-    const std::int64_t right = (column + kStep - 1) * g.stride_x + g.kw;
-    if (!gathers || left < g.pad_x || column + kStep > g.wo || right - g.pad_x > g.w) {
-      store(hn::Set(d, ops::conv2d_at(g, x, k, row, column)), row, column, 1, 0);
-      ++column;
-      continue;
+/// One row of outputs with stride_x > 1.
+struct StridedRow {
+  const ops::Conv2d& g;
+  const float* from;  // under the first tap of the first output, were there all
+  const float* k;
+  std::int64_t first_tap, last_tap;  // rows of taps that lie in the image
+  // Two pixels apart: the pixels under two taps come with the same loads, else they are gathered.
+  bool halved = g.stride_x == 2;
+  // Columns at which a vector of outputs may begin: none of the pixels that it reads lies beside the image.
+  std::int64_t first = (g.pad_x + g.stride_x - 1) / g.stride_x, last = last_start();
+
+  std::int64_t last_start() const {
+    if (g.stride_x > std::int64_t{1} << 24) return -1;
+    const std::int64_t taps = halved ? (g.kw + 1) / 2 * 2 : g.kw;
+    const std::int64_t span = halved ? 2 * kStep - 2 : (kStep - 1) * g.stride_x;
+    const std::int64_t beyond = g.w + g.pad_x - taps - span;
+    return beyond < 0 ? -1 : std::min(g.wo - kStep, beyond / g.stride_x);
+  }
+
+  template <int kVectors>
+  HWY_INLINE void add_halved(std::int64_t column, Floats (&sum)[kVectors]) const {
+    const Float d;
+    for (std::int64_t i = first_tap; i < last_tap; ++i) {
+      const float* line = from + i * g.w + 2 * column;
+      const float* taps = k + i * g.kw;
+      for (std::int64_t j = 0; j < g.kw; j += 2) {
+        HWY_UNROLL(4)
+        for (int v = 0; v < kVectors; ++v) {
+          Floats even, odd;
+          hn::LoadInterleaved2(d, line + j + 2 * v * kStep, even, odd);
+          sum[v] = fused(hn::Set(d, taps[j]), even, sum[v]);
+          if (j + 1 < g.kw) sum[v] = fused(hn::Set(d, taps[j + 1]), odd, sum[v]);
+        }
+      }
     }
-    auto sum = hn::Zero(d);
+  }
+  HWY_INLINE void add_gathered(std::int64_t column, Floats& sum) const {
+    const Float d;
+    const hn::RebindToSigned<Float> di;
+    const auto index = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<std::int32_t>(g.stride_x)));
     for (std::int64_t i = first_tap; i < last_tap; ++i) {
       for (std::int64_t j = 0; j < g.kw; ++j) {
-        const auto pixels = hn::GatherIndex(d, from + i * g.w + left + j, index);
+        const auto pixels = hn::GatherIndex(d, from + i * g.w + column * g.stride_x + j, index);
         sum = fused(hn::Set(d, k[i * g.kw + j]), pixels, sum);
       }
     }
-    store(sum, row, column, kLanes, 0);
-    column += kStep;
+  }
+};
+
+/// Vectors of outputs from `column` on, as many as fit; the first `again` outputs were stored before. Returns how many
+/// outputs these are.
+template <class Store>
+HWY_INLINE std::int64_t add_strided(const StridedRow& line, std::int64_t row, std::int64_t column,
+                                    std::int64_t again, const Store& store) {
+  const auto some = [&]<int kVectors>() HWY_ATTR {
+    Floats sum[kVectors];
+    HWY_UNROLL(4)
+    for (auto& s : sum) s = hn::Zero(Float());
+    if (kVectors > 1 || line.halved) {
+      line.add_halved(column, sum);
+    } else {
+      line.add_gathered(column, sum[0]);
+    }
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) store(sum[v], row, column + v * kStep, kLanes, again);
+    return kVectors * kStep;
+  };
+  if (line.halved && column + 3 * kStep <= line.last) return some.template operator()<4>();
+  if (line.halved && column + kStep <= line.last) return some.template operator()<2>();
+  return some.template operator()<1>();
+}
+
+/// Outputs with taps left or right of the image are taken one by one; the last vector moves left until it fits, where that
+/// is less work than the outputs that are left.
+template <class Store>
+HWY_NOINLINE void conv_row_strided(const ops::Conv2d& g, const float* x, const float* k, std::int64_t row,
+                                   std::int64_t first_tap, std::int64_t last_tap, const Store& store) {
+  const StridedRow line{g, x + (row * g.stride_y - g.pad_y) * g.w - g.pad_x, k, first_tap, last_tap};
+  for (std::int64_t column = 0; column < g.wo;) {
+    const std::int64_t start = std::min(column, line.last), again = column - start;
+    if (start < line.first || again >= kStep || (!line.halved && 2 * again > kStep)) {
+      store(hn::Set(Float(), ops::conv2d_at(g, x, k, row, column)), row, column, 1, 0);
+      ++column;
+    } else {
+      column = start + add_strided(line, row, start, again, store);
+    }
   }
 }
 
