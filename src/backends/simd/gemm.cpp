@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Matrix products by register tiles. Every element is one chain of fmas over k in index order, however the work is
-// blocked: a tile picks its sums up from C where the last block of k left them. Small products read A and B in place;
+// blocked: a tile picks its sums up where the last block of k left them. Small products read A and B in place;
 // larger ones copy a block of B into panels of one tile's width, so that the inner loop walks memory in sequence. Products
 // of few columns or sums have a file of their own, gemm_thin-inl.h.
 #undef HWY_TARGET_INCLUDE
@@ -230,6 +230,13 @@ HWY_INLINE void add_narrow_step(const float* a, std::size_t stride, Matrix b, __
     add_narrow<kDepth>(a + v * kNarrow * stride, stride, right, sum[v]);
 }
 
+/// Extracting and storing must not become one instruction: that one faults on lanes that it does not write, behind the end
+/// of C.
+HWY_INLINE void store_narrow(__m128 row, float* to, __mmask8 columns) {
+  __asm__("" : "+v"(row));
+  _mm_mask_storeu_ps(to, columns, row);
+}
+
 /// C[kNarrowRows, columns] = A[kNarrowRows, depth] * B[depth, columns].
 HWY_NOINLINE void narrow_tile(Matrix a, Matrix b, float* c, std::size_t stride, __mmask8 columns,
                               std::size_t depth) {
@@ -246,10 +253,10 @@ HWY_NOINLINE void narrow_tile(Matrix a, Matrix b, float* c, std::size_t stride, 
   if (depth - k == 1) step.template operator()<1>();
   HWY_UNROLL(5)
   for (const auto& s : sum) {
-    _mm_mask_storeu_ps(c, columns, _mm512_castps512_ps128(s.raw));
-    _mm_mask_storeu_ps(c + stride, columns, _mm512_extractf32x4_ps(s.raw, 1));
-    _mm_mask_storeu_ps(c + 2 * stride, columns, _mm512_extractf32x4_ps(s.raw, 2));
-    _mm_mask_storeu_ps(c + 3 * stride, columns, _mm512_extractf32x4_ps(s.raw, 3));
+    store_narrow(_mm512_castps512_ps128(s.raw), c, columns);
+    store_narrow(_mm512_extractf32x4_ps(s.raw, 1), c + stride, columns);
+    store_narrow(_mm512_extractf32x4_ps(s.raw, 2), c + 2 * stride, columns);
+    store_narrow(_mm512_extractf32x4_ps(s.raw, 3), c + 3 * stride, columns);
     c += kNarrow * stride;
   }
 }
