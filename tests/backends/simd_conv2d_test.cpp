@@ -8,6 +8,7 @@
 
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "support/drawn.h"
 #include "support/instances.h"
@@ -78,6 +79,16 @@ TEST_P(SimdConv2d, InStepsHasTheBitsOfTheDefinitionAndReadsNothingElse) {
             ASSERT_NO_FATAL_FAILURE(check({5, w, 3, kw, 2, stride, pad > 0, pad}, tiny));
         }
       }
+    }
+  }
+}
+
+TEST_P(SimdConv2d, StepsMayBeLargerThanAnyImage) {
+  for (const std::int64_t stride :
+       {std::int64_t{11}, std::int64_t{1} << 25, std::numeric_limits<std::int64_t>::max()}) {
+    for (const std::int64_t pad : {0, 2}) {
+      ASSERT_NO_FATAL_FAILURE(check({5, 10, 3, 3, 1, stride, pad, pad}, false));
+      ASSERT_NO_FATAL_FAILURE(check({5, 70, 3, 4, stride, stride, pad, pad}, false));
     }
   }
 }

@@ -215,7 +215,7 @@ struct StridedRow {
   // Two pixels apart: the pixels under two taps come with the same loads, else they are gathered.
   bool halved = g.stride_x == 2;
   // Columns at which a vector of outputs may begin: none of the pixels that it reads lies beside the image.
-  std::int64_t first = (g.pad_x + g.stride_x - 1) / g.stride_x, last = last_start();
+  std::int64_t first = g.pad_x / g.stride_x + (g.pad_x % g.stride_x != 0), last = last_start();
 
   std::int64_t last_start() const {
     if (g.stride_x > std::int64_t{1} << 24) return -1;
@@ -286,7 +286,7 @@ HWY_NOINLINE void conv_row_strided(const ops::Conv2d& g, const float* x, const f
   const StridedRow line{g, x + (row * g.stride_y - g.pad_y) * g.w - g.pad_x, k, first_tap, last_tap};
   for (std::int64_t column = 0; column < g.wo;) {
     const std::int64_t start = std::min(column, line.last), again = column - start;
-    if (start < line.first || again >= kStep || (!line.halved && 2 * again > kStep)) {
+    if (line.last < 0 || start < line.first || again >= kStep || (!line.halved && 2 * again > kStep)) {
       store(hn::Set(Float(), ops::conv2d_at(g, x, k, row, column)), row, column, 1, 0);
       ++column;
     } else {
