@@ -219,7 +219,7 @@ part_beside() {
 
 # What the executor's choices cost, by calls of each seed and a table of its own; then what a choice and a batch take.
 part_executor() {
-  local seed check
+  local seed
   mkdir -p "$out/executor"
   for seed in ${seeds//,/ }; do
     step "regret-$seed" 300 bash -c '

@@ -147,9 +147,6 @@ Costs costs_of(std::span<const Costs> looks) {
   }
   if (mean.launch_sync_seconds > 0)
     mean.launch_sync_seconds = together([](const Costs& look) { return look.launch_sync_seconds; });
-  for (const Costs& look : looks) {
-    mean.fork_seconds = std::min(mean.fork_seconds, look.fork_seconds);
-  }
   return mean;
 }
 

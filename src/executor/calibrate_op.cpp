@@ -215,7 +215,6 @@ std::optional<Point> OpCalibration::measure(const Args& args, DType dtype, Mask 
                             .give_up_seconds = kGiveUpSeconds,
                             .groups = groups,
                             .clock = tools_->clock};
-  if (tools_->forks) tools_->forks->look();
   auto times = time_rounds(subjects, rounds);
   if (is_restless(times) && !out_of_time()) {
     const auto more = time_rounds(subjects, rounds);
@@ -237,6 +236,7 @@ std::optional<Point> OpCalibration::measure(const Args& args, DType dtype, Mask 
 }
 
 void OpCalibration::add(const Args& args, DType dtype) {
+  if (tools_->forks) tools_->forks->look();
   const double begin = tools_->clock->now();
   auto point = measure(args, dtype);
   const double took = tools_->clock->now() - begin, nominal = nominal_seconds(*op_, args);

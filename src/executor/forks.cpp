@@ -17,6 +17,7 @@ constexpr int kForks = 32;
 constexpr double kSame = 1.25;
 // Of a watch: looks are so far apart and take so long, since idle threads of a library that ran before spin for a while.
 constexpr double kWatchEvery = 25e-3, kWatchSeconds = 0.4e-3;
+constexpr double kWatchApart = 20;  // times what a look took: many threads that are all busy take their time
 constexpr int kWatchRounds = 5, kUsualRounds = 24, kMostOfAWatch = 40;
 // Of a call's time that forks may have been less of.
 constexpr double kLeastLeft = 0.3;
@@ -85,17 +86,18 @@ ForkWatch::ForkWatch(const measure::Clock& clock, ForkTimes usual, Look look)
       usual_(std::move(usual)) {
   if (!usual_.empty()) return;
   usual_ = now_ = measure_(kUsualRounds);
-  looked_ = clock_->now();
+  next_ = clock_->now() + kWatchEvery;
 }
 
 void ForkWatch::look() {
   const double begin = clock_->now();
-  if (begin - looked_ < kWatchEvery) return;
-  looked_ = begin;
-  for (int i = 0; i < kMostOfAWatch && looked_ - begin < kWatchSeconds; ++i) {
+  if (begin < next_) return;
+  double end = begin;
+  for (int i = 0; i < kMostOfAWatch && end - begin < kWatchSeconds; ++i) {
     now_ = measure_(kWatchRounds);
-    looked_ = clock_->now();
+    end = clock_->now();
   }
+  next_ = end + std::max(kWatchEvery, kWatchApart * (end - begin));
 }
 
 double ForkWatch::as_usual(double seconds, double forks, int threads) const {

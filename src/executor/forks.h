@@ -7,6 +7,7 @@
 
 #include <fulcrum/measure.h>
 
+#include <cmath>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -33,7 +34,7 @@ class ForkWatch {
   /// All looks are held against what is usual; empty: against the first one. `look`: in place of measure_forks().
   explicit ForkWatch(const measure::Clock& clock, ForkTimes usual = {}, Look look = nullptr);
   const ForkTimes& usual() const { return usual_; }
-  /// Another one where the last is some time ago.
+  /// Another one where the last is some time ago, and long ago against the time that it took.
   void look();
   /// What a call that forks so often took by the last look, had forks taken the usual.
   double as_usual(double seconds, double forks, int threads) const;
@@ -42,7 +43,7 @@ class ForkWatch {
   const measure::Clock* clock_;
   Look measure_;
   ForkTimes usual_, now_;
-  double looked_ = -1e9;
+  double next_ = -INFINITY;  // look
 };
 
 }  // namespace fulcrum::executor

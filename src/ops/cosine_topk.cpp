@@ -205,8 +205,10 @@ std::int64_t pieces(const Args& args, int phase) {
 }
 
 std::int64_t scratch_bytes(const Args& args) {
+  constexpr std::int64_t kSlack = 16;
+  if (product(args.dim[kQ], args.dim[kK] + kSlack) < 0) return -1;
   const std::int64_t words = topk_chunk_words(args.dim[kQ], args.dim[kK]);
-  return product(topk_split(args).row_chunks, words * static_cast<std::int64_t>(sizeof(TopkKey)));
+  return product(topk_split(args).row_chunks, product(words, static_cast<std::int64_t>(sizeof(TopkKey))));
 }
 
 }  // namespace

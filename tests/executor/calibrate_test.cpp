@@ -141,8 +141,6 @@ TEST_F(CalibrateTest, SeveralLooksAtCostsCountInTheMean) {
   quick.launch_sync_seconds = 4e-6;
   slow.launch_sync_seconds = 9e-6;
   quick.forks = slow.forks = {{2, 3e-6}};
-  quick.fork_seconds = 3e-6;
-  slow.fork_seconds = 1e-6;
   const Costs looks[] = {quick, slow};
   const Costs mean = costs_of(looks);
   EXPECT_NEAR(mean.pinned_home.knots[0].second, 12e-6, 1e-12);
@@ -150,7 +148,6 @@ TEST_F(CalibrateTest, SeveralLooksAtCostsCountInTheMean) {
   EXPECT_TRUE(mean.pageable_home.knots.empty());
   EXPECT_NEAR(mean.launch_sync_seconds, 6e-6, 1e-12);
   EXPECT_EQ(mean.forks, quick.forks) << "which all times were made to fit";
-  EXPECT_EQ(mean.fork_seconds, 1e-6);
 }
 
 /// Kernels of relu on the virtual clock: one whose data leaves a cache at 6144 elements, and one that forks.

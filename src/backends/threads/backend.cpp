@@ -23,8 +23,11 @@ const fulcrum_backend* backend();
 namespace threads {
 namespace {
 
+// Two lines, which are fetched together: parts of it belong to different threads.
+constexpr std::align_val_t kScratchAlign{128};
+
 struct FreeScratch {
-  void operator()(void* memory) const { ::operator delete (memory, std::align_val_t{64}); }
+  void operator()(void* memory) const { ::operator delete(memory, kScratchAlign); }
 };
 
 /// What a call needs besides its arguments.
@@ -71,7 +74,7 @@ fulcrum_status make(const fulcrum_kernel* self, const fulcrum_args* a, MakePlan 
   plan->threads = self->threads;
   const std::int64_t bytes = plan->split.scratch_bytes ? plan->split.scratch_bytes(*a) : 0;
   if (bytes > 0) {
-    plan->scratch.reset(::operator new (static_cast<std::size_t>(bytes), std::align_val_t{64}, std::nothrow));
+    plan->scratch.reset(::operator new(static_cast<std::size_t>(bytes), kScratchAlign, std::nothrow));
     if (!plan->scratch) return fulcrum_status{FULCRUM_OUT_OF_MEMORY, "no memory for the parts of the result"};
   }
   if (inner->*inner_plan) {
