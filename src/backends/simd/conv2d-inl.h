@@ -235,7 +235,7 @@ struct StridedRow {
         HWY_UNROLL(4)
         for (int v = 0; v < kVectors; ++v) {
           Floats even, odd;
-          hn::LoadInterleaved2(d, line + j + 2 * v * kStep, even, odd);
+          hn::LoadInterleaved2(d, line + j + 2 * kStep * v, even, odd);
           sum[v] = fused(hn::Set(d, taps[j]), even, sum[v]);
           if (j + 1 < g.kw) sum[v] = fused(hn::Set(d, taps[j + 1]), odd, sum[v]);
         }
