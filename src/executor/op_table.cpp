@@ -39,6 +39,10 @@ constexpr float kLeastSigma = 0.02F;
 // doing its share too; at one call in three hundred that is this much a call, and no reason to fork for less.
 constexpr double kForkRisk = 0.03e-6;
 constexpr float kLongerWay = 0.03F;
+// Where a fork of ours took 0.54 us longer than the table had it, calls on oneDNN's two threads took 1.0 to 3.8 us longer (a
+// Zen 5, regret 631003). Whether a call forks at all is not known: one that does not is no worse for it, since the same
+// library on one thread does the same. So forks that have become cheaper change nothing.
+constexpr double kLibraryForks = 2;
 
 }  // namespace
 
@@ -125,10 +129,12 @@ void MeasuredOpTable::hold_to_threads(const Features& f, Mask wanted, Estimates&
     double least = 0.8 * alone / parts;
     // Libraries may fork or not, as they see fit; our own threads do so for every phase.
     double run = std::exp(static_cast<double>(out.log_seconds[c]));
+    const double change = costs_->fork_change(parts);
     if (runner.split) {
-      const double change = costs_->fork_change(parts);
       run += f.phases * change;
       least += 0.9 * f.phases * (costs_->fork_of(parts) + change);
+    } else {
+      run += kLibraryForks * std::max(0.0, change);
     }
     out.log_seconds[c] = static_cast<float>(std::log(std::max(run, least) + kForkRisk));
   }
