@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <cmath>
 #include <mutex>
 
 #include "executor/candidates.h"
@@ -16,6 +17,8 @@ namespace fulcrum::executor {
 namespace {
 
 constexpr int kForkRounds = 16;
+// Looks at forks are so far apart, in seconds: what they take lasts for longer.
+constexpr double kLookAgain = 1;
 
 std::uint64_t next_version() {
   static std::atomic<std::uint64_t> last{0};
@@ -55,12 +58,12 @@ class MeasuredTable final : public Table {
   }
   void when_made(std::function<void(int, const OpTable&)> told) const override { told_ = std::move(told); }
   std::string describe() const override {
-    std::call_once(looked_, [this] { look_at_forks(); });
+    const auto costs = costs_now();
     const int all = backends::usable_threads();
-    if (costs_->fork_change(all) == 0) return description_;
+    if (costs->fork_change(all) == 0) return description_;
     return fmt::format("{}; a fork to {} threads took {} then and takes {} now", description_, all,
-                       human_seconds(fork_seconds(costs_->forks, all)),
-                       human_seconds(fork_seconds(costs_->now_forks, all)));
+                       human_seconds(fork_seconds(costs->forks, all)),
+                       human_seconds(fork_seconds(costs->now_forks, all)));
   }
   std::uint64_t version() const override { return version_; }
 
@@ -76,25 +79,32 @@ class MeasuredTable final : public Table {
 
   const OpTable* make(std::size_t at) const {
     const Part& part = ops_[at];
-    std::call_once(looked_, [this] { look_at_forks(); });
+    const auto costs = costs_now();
     const std::lock_guard lock(part.mutex);
     if (part.owned) return part.owned.get();
     part.owned = std::make_unique<const MeasuredOpTable>(*part.op, static_cast<int>(at), part.candidates,
-                                                         part.points, costs_, caches_);
+                                                         part.points, costs, caches_);
     if (told_) told_(static_cast<int>(at), *part.owned);
     part.made.store(part.owned.get(), std::memory_order_release);
     return part.owned.get();
   }
 
-  void look_at_forks() const {
-    if (!clock_) return;
+  /// With what forks take now, or took a moment ago.
+  std::shared_ptr<const Costs> costs_now() const {
+    const std::lock_guard lock(costs_mutex_);
+    if (!clock_ || clock_->now() < look_again_) return costs_;
+    ForkTimes forks = measure_forks(*clock_, kForkRounds);
+    look_again_ = clock_->now() + kLookAgain;
+    if (forks.empty()) return costs_;  // other jobs kept the threads busy
     Costs now = *costs_;
-    now.now_forks = measure_forks(*clock_, kForkRounds);
+    now.now_forks = std::move(forks);
     costs_ = std::make_shared<const Costs>(std::move(now));
+    return costs_;
   }
 
   const measure::Clock* clock_;
-  mutable std::once_flag looked_;
+  mutable std::mutex costs_mutex_;
+  mutable double look_again_ = -INFINITY;
   std::string description_;
   std::uint64_t version_;
   mutable std::shared_ptr<const Costs> costs_;

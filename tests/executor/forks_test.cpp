@@ -140,8 +140,7 @@ TEST(Forks, EveryPhaseOfACallOnThreadsIsDearerByTheChange) {
        {std::pair{"gelu", "n=200000"}, std::pair{"lstm_sequence", "T=30,B=2,I=50,H=90"},
         std::pair{"matmul", "M=300,N=300,K=300"}}) {
     const ops::Op& op = op_named(name);
-    int index = 0;
-    while (ops::all()[static_cast<std::size_t>(index)] != &op) ++index;
+    const int index = index_of(op);
     const Args args = args_of(op, shape);
     const Features f = FeatureMap(op).of(args);
     ASSERT_GT(f.pieces, 1);
@@ -162,12 +161,34 @@ TEST(Forks, EveryPhaseOfACallOnThreadsIsDearerByTheChange) {
       << later->describe();
 }
 
+TEST(Forks, AreLookedAtAgainForAnOpThatIsAskedForLater) {
+  if (backends::usable_threads() < 2) GTEST_SKIP() << "one thread forks nothing";
+  // A clock that moves on at every look at it, so that 32 forks take what it says.
+  double now = 0, fork = 1e-6;
+  const measure::Clock clock{.now = [&] { return now += 32 * fork; }};
+  TableData data = prior_data(nullptr);
+  data.costs.forks = forks_of(1e-6);
+  const auto table = make_table(nullptr, std::move(data), &clock);
+  const auto is_priced_like = [&](const char* name, const Table& other) {
+    const int index = index_of(op_named(name));
+    const Args args = args_of(op_named(name), "n=200000");
+    const auto own = table->of(index)->prices(args, {}), others = other.of(index)->prices(args, {});
+    for (std::size_t c = 0; c < own.size(); ++c)
+      EXPECT_NEAR(own[c].seconds, others[c].seconds, 1e-9) << name << " " << c;
+  };
+  is_priced_like("gelu", *table_with(1e-6));
+  fork = 3e-6;
+  is_priced_like("relu", *table_with(1e-6));  // a moment later
+  now += 60;
+  is_priced_like("tanh", *table_with(3e-6));
+  EXPECT_NE(table->describe().find("takes 3.00 us now"), std::string::npos) << table->describe();
+}
+
 TEST(Forks, ThatHaveBecomeCheaperSayNothingOfALibrarysThreads) {
   if (backends::usable_threads() < 2) GTEST_SKIP() << "one thread forks nothing";
   const auto then = table_with(1e-6), later = table_with(0.3e-6);
   const ops::Op& op = op_named("matmul");
-  int index = 0;
-  while (ops::all()[static_cast<std::size_t>(index)] != &op) ++index;
+  const int index = index_of(op);
   const Args args = args_of(op, "M=300,N=300,K=300");
   const auto before = then->of(index)->prices(args, {}), after = later->of(index)->prices(args, {});
   for (std::size_t c = 0; c < before.size(); ++c) {

@@ -11,18 +11,13 @@
 #include <nlohmann/json.hpp>
 
 #include "executor/candidates.h"
+#include "executor/named_ops.h"
 #include "executor/prior.h"
 
 namespace fulcrum::executor {
 namespace {
 
-std::size_t index_of(std::string_view name) {
-  const auto all = ops::all();
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i]->name == name) return i;
-  }
-  return all.size();
-}
+std::size_t place_of(std::string_view name) { return static_cast<std::size_t>(index_of(op_named(name))); }
 
 Stored made_up() {
   Stored stored;
@@ -35,7 +30,7 @@ Stored made_up() {
   stored.data.costs.pinned_more.knots = {{4096, 3e-6}, {65536, 5e-6}};
   const ops::Op& op = *ops::find("gelu").value();
   const auto candidates = candidates_of(op, nullptr);
-  OpPoints& points = stored.data.ops[index_of("gelu")];
+  OpPoints& points = stored.data.ops[place_of("gelu")];
   for (const char* shape : {"n=1000", "n=100000"}) {
     Point point{.args = ops::resolve(op, ops::complete(op, parse_shape(shape).value()).value()).value()};
     for (std::size_t c = 0; c < candidates.size(); ++c)
@@ -43,7 +38,7 @@ Stored made_up() {
           Sample{.seconds = 1e-6 * static_cast<double>(c + 1), .plan_seconds = 2e-7, .noise = 0.01});
     points.points.push_back(point);
   }
-  stored.known[index_of("gelu")] = true;
+  stored.known[place_of("gelu")] = true;
   return stored;
 }
 
@@ -88,13 +83,13 @@ TEST_F(StoreTest, WhatIsSavedIsLoaded) {
   ASSERT_TRUE(save_stored(nullptr, options_, made_up()).ok());
   const auto loaded = load_stored(nullptr, options_);
   ASSERT_TRUE(loaded);
-  EXPECT_TRUE(loaded->known[index_of("gelu")]);
-  EXPECT_FALSE(loaded->known[index_of("matmul")]);
+  EXPECT_TRUE(loaded->known[place_of("gelu")]);
+  EXPECT_FALSE(loaded->known[place_of("matmul")]);
   EXPECT_EQ(loaded->data.costs.fork_seconds, 4e-6);
   EXPECT_EQ(loaded->data.costs.forks, made_up().data.costs.forks);
   EXPECT_EQ(loaded->data.costs.pinned_home.knots, made_up().data.costs.pinned_home.knots);
   EXPECT_EQ(loaded->data.costs.pinned_more.knots, made_up().data.costs.pinned_more.knots);
-  const OpPoints& points = loaded->data.ops[index_of("gelu")];
+  const OpPoints& points = loaded->data.ops[place_of("gelu")];
   ASSERT_EQ(points.points.size(), 2u);
   EXPECT_EQ(points.points[1].args.dim[0], 100000);
   EXPECT_EQ(points.points[1].samples[1].seconds, 2e-6);
@@ -171,24 +166,24 @@ TEST_F(StoreTest, AnOpWhoseKernelsChangedIsOnlyAPrior) {
   rewrite(json);
   const auto loaded = load_stored(nullptr, options_);
   ASSERT_TRUE(loaded);
-  EXPECT_EQ(loaded->data.ops[index_of("gelu")].grade, Grade::c);
-  EXPECT_GT(loaded->data.ops[index_of("gelu")].sigma, 0.1);
+  EXPECT_EQ(loaded->data.ops[place_of("gelu")].grade, Grade::c);
+  EXPECT_GT(loaded->data.ops[place_of("gelu")].sigma, 0.1);
   EXPECT_NE(loaded->data.description.find("have changed"), std::string::npos);
   Stored other;
   other.measured_utc = "2026-02-01T00:00:00Z";
   other.known.resize(ops::all().size());
   other.data.ops.resize(ops::all().size());
   ASSERT_TRUE(save_stored(nullptr, options_, other).ok());
-  EXPECT_FALSE(load_stored(nullptr, options_)->known[index_of("gelu")])
+  EXPECT_FALSE(load_stored(nullptr, options_)->known[place_of("gelu")])
       << "it must not come back as measured";
 }
 
 TEST_F(StoreTest, SavingOneOpKeepsTheOthers) {
   ASSERT_TRUE(save_stored(nullptr, options_, made_up()).ok());
   Stored other = made_up();
-  other.known[index_of("gelu")] = false;
+  other.known[place_of("gelu")] = false;
   ASSERT_TRUE(save_stored(nullptr, options_, other).ok());
-  EXPECT_TRUE(load_stored(nullptr, options_)->known[index_of("gelu")]);
+  EXPECT_TRUE(load_stored(nullptr, options_)->known[place_of("gelu")]);
 }
 
 TEST_F(StoreTest, TheKeyIsOfTheHardwareAndNotOfTheProgram) {

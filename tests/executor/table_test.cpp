@@ -48,11 +48,6 @@ extern "C" int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
 namespace fulcrum::executor {
 namespace {
 
-int index_of(const ops::Op& op) {
-  const auto all = ops::all();
-  return static_cast<int>(std::find(all.begin(), all.end(), &op) - all.begin());
-}
-
 /// Threads fork for 5 us and are twice as fast; other variants are a tenth slower than "default".
 double made_up_seconds(const Features& f, const Candidate& candidate) {
   const bool plain = candidate.kernel.variant() == "default";
