@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A device that fails in every way it can: results stay right, inputs stay as they were, nothing is lost in silence, and
-// counters and breaker say what happened.
+// A device that fails in every way but being lost (lost_device_test.cpp): results stay right, inputs stay as they were, and
+// counters and breaker say what happened. Many threads at once are in faults_at_once_test.cpp.
 #include <thread>
 
 #include "support/no_memory.h"
@@ -13,7 +13,6 @@ namespace {
 
 using testing::VirtualCall;
 using testing::VirtualFault;
-using testing::VirtualMachine;
 
 class Faults : public testing::VirtualTest {};
 
@@ -224,145 +223,6 @@ TEST_F(Faults, ATryThatFailsForAnotherReasonLetsSomebodyElseTry) {
   std::thread([&] { EXPECT_TRUE(runs_on_device(exec, call)); }).join();
 }
 
-TEST_F(Faults, ALostDeviceIsNeverCalledAgain) {
-  machine_.script = [](std::int64_t launch, std::string_view) {
-    return VirtualFault{.wait_code = launch == 5 ? FULCRUM_DEVICE_LOST : FULCRUM_OK};
-  };
-  {
-    const Executor exec = testing::virtual_executor(machine_, on_gpu());
-    VirtualCall call("virtual_gelu", "n=5000");
-    for (int i = 0; i < 5; ++i) EXPECT_TRUE(runs_on_device(exec, call));
-    for (int i = 0; i < 50; ++i) EXPECT_FALSE(runs_on_device(exec, call));
-    auto buffer = exec.buffer<float>(100);
-    ASSERT_TRUE(buffer.ok()) << "host memory is still to be had";
-    EXPECT_TRUE(exec.counters().breaker.starts_with("open: "));
-    EXPECT_EQ(exec.counters().fallbacks, 1);
-    EXPECT_FALSE(exec.has_device());
-    EXPECT_EQ(breaker_of(exec).failures(Failure::sticky), 1);
-  }
-  EXPECT_TRUE(machine_.lost());
-  EXPECT_EQ(machine_.counts.called_after_loss, 0);
-}
-
-TEST_F(Faults, ALostDeviceIsNotCalibrated) {
-  machine_.script = [](std::int64_t, std::string_view) {
-    return VirtualFault{.wait_code = FULCRUM_DEVICE_LOST};
-  };
-  const Executor exec = testing::virtual_executor(machine_, on_gpu());
-  VirtualCall call("virtual_gelu", "n=1000");
-  EXPECT_FALSE(runs_on_device(exec, call));
-  CalibrateConfig config;
-  config.budget_seconds = 0.1;
-  config.ops = {"virtual_gelu"};
-  const Status status = exec.calibrate(config);
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().code, Code::device_lost);
-  EXPECT_FALSE(status.error().hint.empty());
-  EXPECT_EQ(machine_.counts.called_after_loss, 0);
-  EXPECT_FALSE(runs_on_device(exec, call)) << "the table of before is still there";
-}
-
-TEST_F(Faults, ADeviceThatIsLostInACalibrationGetsNoCallAfterIt) {
-  const Executor exec = testing::virtual_executor(machine_, on_gpu());
-  machine_.script = [](std::int64_t, std::string_view) {
-    return VirtualFault{.wait_code = FULCRUM_DEVICE_LOST};
-  };
-  CalibrateConfig config;
-  config.budget_seconds = 0.1;
-  config.ops = {"virtual_gelu"};
-  const Status status = exec.calibrate(config);
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().code, Code::device_lost);
-  EXPECT_TRUE(machine_.lost());
-  EXPECT_FALSE(exec.has_device());
-  const std::int64_t calls = machine_.counts.calls;
-  VirtualCall call("virtual_gelu", "n=1000");
-  EXPECT_FALSE(runs_on_device(exec, call));
-  EXPECT_EQ(machine_.counts.calls, calls);
-}
-
-TEST_F(Faults, ADeviceThatIsLostWhileItsExecutorEndsIsNotCalledForItsPlans) {
-  VirtualCall call("virtual_matmul", "M=8,N=8,K=8"), last("virtual_matmul", "M=9,N=9,K=9");
-  Future future;
-  {
-    const Executor exec = testing::virtual_executor(machine_, on_gpu());
-    machine_.script = [engine = exec.engine().weak_from_this()](std::int64_t launch, std::string_view) {
-      if (launch == 0) return VirtualFault{};
-      while (!engine.expired()) std::this_thread::yield();
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // for what the end does first
-      return VirtualFault{.launch_code = FULCRUM_DEVICE_LOST};
-    };
-    EXPECT_TRUE(runs_on_device(exec, call));
-    EXPECT_EQ(machine_.counts.plans, 1);
-    future = exec.run_async(last.op(), last.args(), {});
-  }
-  EXPECT_TRUE(future.get().ok());
-  EXPECT_TRUE(last.is_right());
-  EXPECT_TRUE(machine_.lost());
-  EXPECT_EQ(machine_.counts.called_after_loss, 0);
-}
-
-TEST_F(Faults, ALossIsThatOfEveryExecutorOfTheProcess) {
-  machine_.script = [](std::int64_t, std::string_view) {
-    return VirtualFault{.wait_code = FULCRUM_DEVICE_LOST};
-  };
-  VirtualCall call("virtual_gelu", "n=1000");
-  const Executor other = testing::virtual_executor(machine_, on_gpu());
-  {
-    const Executor exec = testing::virtual_executor(machine_, on_gpu());
-    EXPECT_FALSE(runs_on_device(exec, call));
-  }
-  const Executor later = testing::virtual_executor(machine_, on_gpu());
-  Policy strict = on_gpu();
-  strict.strict = true;
-  for (const Executor* exec : {&other, &later}) {
-    EXPECT_FALSE(exec->has_device());
-    EXPECT_TRUE(exec->counters().breaker.starts_with("open: ")) << exec->counters().breaker;
-    auto x = exec->buffer<float>(call.values(0)), y = exec->buffer<float>(1000);
-    const std::vector<Operand> operands = {*x, *y};
-    EXPECT_TRUE(exec->run(call.op(), call.args(), operands).ok());
-    EXPECT_FALSE(runs_on_device(*exec, call));
-    EXPECT_EQ(exec->counters().fallbacks, 0) << "the device is not tried";
-    const Status refused = call.run(exec->with(strict));
-    ASSERT_FALSE(refused.ok());
-    EXPECT_EQ(refused.error().code, Code::device_lost);
-  }
-  EXPECT_EQ(machine_.counts.called_after_loss, 0);
-}
-
-TEST_F(Faults, DataThatWasOnTheDeviceAloneIsReportedLost) {
-  machine_.script = [](std::int64_t launch, std::string_view) {
-    return VirtualFault{.wait_code = launch == 1 ? FULCRUM_DEVICE_LOST : FULCRUM_OK};
-  };
-  const Executor exec = testing::virtual_executor(machine_, on_gpu());
-  VirtualCall call("virtual_gelu", "n=1000");
-  auto x = exec.buffer<float>(call.values(0));
-  auto y = exec.buffer<float>(1000), z = exec.buffer<float>(1000);
-  ASSERT_TRUE(x.ok() && y.ok() && z.ok());
-  y->stay_on_device();
-  const std::vector<Operand> first = {*x, *y}, second = {*x, *z}, third = {*y, *z};
-  ASSERT_TRUE(exec.run(call.op(), call.args(), first).ok());
-  ASSERT_TRUE(y->on_device());
-  ASSERT_FALSE(y->on_host());
-  // The device dies in a call whose inputs are here as well: the CPU answers.
-  ASSERT_TRUE(exec.run(call.op(), call.args(), second).ok());
-  const auto got = z->read();
-  ASSERT_TRUE(got.ok());
-  EXPECT_TRUE(std::equal(got->begin(), got->end(), call.expected().begin()));
-  // What was there alone is gone, and every way to it says so.
-  const Status lost = exec.run(call.op(), call.args(), third);
-  ASSERT_FALSE(lost.ok());
-  EXPECT_EQ(lost.error().code, Code::data_lost);
-  const auto read = y->read();
-  ASSERT_FALSE(read.ok());
-  EXPECT_EQ(read.error().code, Code::data_lost);
-  EXPECT_EQ(exec.counters().data_lost, 1);
-  // New data makes it usable again.
-  ASSERT_TRUE(y->overwrite().ok());
-  EXPECT_TRUE(exec.run(call.op(), call.args(), third).ok());
-  EXPECT_EQ(machine_.counts.called_after_loss, 0);
-}
-
 TEST_F(Faults, StrictReturnsTheErrorInsteadOfFallingBack) {
   std::int32_t code = FULCRUM_INVALID_ARGUMENT;
   machine_.script = [&code](std::int64_t, std::string_view) { return VirtualFault{.launch_code = code}; };
@@ -504,118 +364,6 @@ TEST_F(Faults, EveryKindOfFallBackIsLoggedOnce) {
   EXPECT_EQ(exec.counters().fallbacks, 100);
   EXPECT_GE(lines.size(), 1u);
   EXPECT_LE(lines.size(), 2u);
-}
-
-struct Injected {
-  std::atomic<std::int64_t> capacity{0}, refused{0}, busy{0}, failed_late{0};
-};
-
-/// Faults by a hash of the launch's number: the same in every run as far as threads allow.
-VirtualFault draw(std::int64_t launch, std::string_view op, Injected& injected) {
-  const std::uint64_t bits = ops::random_bits(7, static_cast<std::uint64_t>(launch)) % 1000;
-  if (bits < 30) return ++injected.capacity, VirtualFault{.launch_code = FULCRUM_OUT_OF_MEMORY};
-  if (bits < 32) return ++injected.busy, VirtualFault{.launch_code = FULCRUM_DEVICE_BUSY};
-  if (bits < 35 && op == "virtual_gelu")
-    return ++injected.refused, VirtualFault{.launch_code = FULCRUM_INVALID_ARGUMENT};
-  if (bits < 60) return ++injected.failed_late, VirtualFault{.wait_code = FULCRUM_OUT_OF_MEMORY};
-  if (bits < 80) return VirtualFault{.factor = 100};
-  if (bits < 81) return VirtualFault{.extra_seconds = 30};
-  return {};
-}
-
-void call_from_eight_threads(VirtualMachine& machine, const Executor& exec, int calls_each) {
-  std::vector<std::thread> threads;
-  threads.reserve(8);
-  std::atomic<int> answered{0};
-  for (int t = 0; t < 8; ++t) {
-    threads.emplace_back([&machine, &exec, &answered, calls_each, t] {
-      VirtualCall calls[] = {{"virtual_add", "n=700"},
-                             {"virtual_gelu", "n=300"},
-                             {"virtual_matmul", "M=9,N=13,K=11"},
-                             {"virtual_add", "n=3000"}};
-      for (int i = 0; i < calls_each; ++i) {
-        const Status status = calls[(i + t) % 4].run(exec);  // checks the result
-        EXPECT_TRUE(status.ok()) << status.error().message;
-        answered += status.ok() ? 1 : 0;
-        machine.advance(0.05);  // the program does something else
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(answered, 8 * calls_each);
-}
-
-TEST_F(Faults, TenThousandCallsOfEightThreadsAreAllAnsweredRightly) {
-  Injected injected;
-  machine_.script = [&injected](std::int64_t launch, std::string_view op) {
-    return draw(launch, op, injected);
-  };
-  const Executor exec = testing::virtual_executor(machine_, on_gpu());
-  call_from_eight_threads(machine_, exec, 1250);
-  const Counters counters = exec.counters();
-  EXPECT_EQ(counters.calls, 10000);
-  EXPECT_EQ(counters.on_cpu + counters.on_device, counters.calls);
-  EXPECT_GT(counters.on_device, 1000);
-  EXPECT_GT(counters.on_cpu, 100);
-  const Breaker& breaker = breaker_of(exec);
-  EXPECT_EQ(breaker.failures(Failure::capacity), injected.capacity + injected.failed_late);
-  EXPECT_EQ(breaker.failures(Failure::configuration), injected.refused);
-  EXPECT_EQ(breaker.failures(Failure::busy), injected.busy);
-  EXPECT_GT(injected.busy, 0);
-  EXPECT_EQ(counters.fallbacks, injected.capacity + injected.failed_late + injected.refused + injected.busy);
-  EXPECT_FALSE(breaker.open_for_good());
-  EXPECT_EQ(machine_.counts.violations, 0);
-  EXPECT_EQ(machine_.live_blocks(), 0);
-}
-
-TEST_F(Faults, CallsThatNobodyWaitsForAreAnsweredRightlyToo) {
-  Injected injected;
-  machine_.script = [&injected](std::int64_t launch, std::string_view op) {
-    return draw(launch, op, injected);
-  };
-  const Executor exec = testing::virtual_executor(machine_, on_gpu());
-  for (int round = 0; round < 20; ++round) {
-    std::vector<VirtualCall> calls;
-    std::vector<Future> futures;
-    calls.reserve(25);
-    futures.reserve(25);
-    for (int i = 0; i < 25; ++i) calls.emplace_back(i % 2 == 0 ? "virtual_add" : "virtual_gelu", "n=400");
-    for (VirtualCall& call : calls) futures.push_back(exec.run_async(call.op(), call.args(), {}));
-    for (std::size_t i = 0; i < calls.size(); ++i) {
-      const Status status = futures[i].get();
-      EXPECT_TRUE(status.ok()) << status.error().message;
-      EXPECT_TRUE(calls[i].is_right());
-    }
-    machine_.advance_all(2);
-  }
-  EXPECT_EQ(exec.counters().calls, 500);
-  EXPECT_EQ(machine_.counts.violations, 0);
-}
-
-TEST_F(Faults, EightThreadsLoseTheDeviceAndNoResult) {
-  machine_.script = [](std::int64_t launch, std::string_view) {
-    return VirtualFault{.wait_code = launch == 2000 ? FULCRUM_DEVICE_LOST : FULCRUM_OK};
-  };
-  const Executor exec = testing::virtual_executor(machine_, on_gpu());
-  call_from_eight_threads(machine_, exec, 500);
-  EXPECT_TRUE(machine_.lost());
-  EXPECT_TRUE(breaker_of(exec).open_for_good());
-  EXPECT_EQ(exec.counters().calls, 4000);
-  // Those that were inside the driver when it happened cannot be called back: at most one call each.
-  EXPECT_LE(machine_.counts.called_after_loss, 8);
-  EXPECT_LE(exec.counters().fallbacks, 8);
-}
-
-TEST_F(Faults, RandomShortageOfMemoryInsideCallsChangesNoResult) {
-  machine_.allocation_script = [](std::int64_t allocation, std::size_t) {
-    return ops::random_bits(9, static_cast<std::uint64_t>(allocation)) % 20 == 0 ? FULCRUM_OUT_OF_MEMORY
-                                                                                 : FULCRUM_OK;
-  };
-  const Executor exec = testing::virtual_executor(machine_, on_gpu());
-  call_from_eight_threads(machine_, exec, 200);
-  EXPECT_EQ(machine_.live_blocks(), 0);
-  EXPECT_EQ(machine_.counts.violations, 0);
-  EXPECT_EQ(exec.counters().fallbacks, breaker_of(exec).failures(Failure::capacity));
 }
 
 }  // namespace
