@@ -19,7 +19,7 @@ constexpr double kSame = 1.25;
 constexpr double kWatchEvery = 25e-3, kWatchSeconds = 0.4e-3;
 constexpr double kWatchApart = 20;  // times what a look took: many threads that are all busy take their time
 constexpr int kWatchRounds = 5, kUsualRounds = 24, kMostOfAWatch = 40;
-// Of a call's time that forks may have been less of.
+// Of a call's time, at least, is left when the forks that took longer are taken off.
 constexpr double kLeastLeft = 0.3;
 
 /// Seconds of one fork; less than 0: another job was under way, and the caller did all of it.

@@ -29,6 +29,8 @@ struct TopkSplit {
 };
 /// (Dims are Q, N, D, k.)
 inline TopkSplit topk_split(const Args& args) {
+  // Rows of 1 MiB stay in a core's own caches, of 16 in the last one that cores share; what several blocks read again is
+  // there. Blocks by trial on two threads.
   constexpr std::int64_t kNearElements = 1 << 18, kHalfNearElements = 1 << 22;
   constexpr std::int64_t kNearQueries = 8, kHalfNearQueries = 16;
   const auto divide_up = [](std::int64_t value, std::int64_t by) { return value / by + (value % by != 0); };

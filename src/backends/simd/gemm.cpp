@@ -45,7 +45,7 @@ constexpr std::size_t kInPlaceElements = 16 * 1024;
 constexpr std::size_t kSomeRows = HWY_TARGET <= HWY_AVX3 ? 192 : 64, kSomeRowsElements = 256 * 1024;
 constexpr std::size_t kInPlaceSpan = 512 * 1024;
 // With few rows B is read once, from far away: take some of its rows at a time, along their length, from so many elements
-// between the first and the last.
+// between the first and the last, by trial.
 constexpr std::size_t kFewRowsSpan = 32 * 1024, kLeastFewRows = 16;
 // Not where B is in the L2 cache, or is hardly wider than a handful of tiles: sums that stay in registers are worth more.
 constexpr std::size_t kFewRowsElements = 128 * 1024;
