@@ -6,7 +6,9 @@
 #include <fulcrum/ops/cosine_topk.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "support/instances.h"
 #include "support/special_values.h"
@@ -108,13 +110,49 @@ TEST(CosineTopk, KeysOrderScoresThenRows) {
   EXPECT_GT(ops::topk_key(kNan, 0x7FFFFFFE), 0U);
 }
 
+TEST(CosineTopk, AListHasTheBestWhateverTheOrderOfKeys) {
+  const auto random = [](std::int64_t i) {
+    return ops::random_normal(ops::tensor_key(5), static_cast<std::size_t>(i));
+  };
+  const std::function<float(std::int64_t)> scores[] = {
+      [](std::int64_t i) { return static_cast<float>(i); },
+      [](std::int64_t i) { return static_cast<float>(-i); },
+      [](std::int64_t) { return 0.5F; },
+      [](std::int64_t) { return kNan; },
+      [](std::int64_t i) { return static_cast<float>(i % 3); },
+      [&](std::int64_t i) { return i % 5 == 0 ? kNan : random(i); },
+      random,
+  };
+  for (const std::int64_t k : {1, 2, 3, 4, 5, 16, 53, 1024}) {
+    for (const std::int64_t rows : {k, k + 1, 2 * k + 5, 2 * k + 6, 2 * k + 7, 20 * k}) {
+      for (std::size_t s = 0; s < std::size(scores); ++s) {
+        std::vector<ops::TopkKey> words(static_cast<std::size_t>(ops::TopkList::words(k)), 77), all;
+        ops::TopkList list(words.data(), k);
+        list.clear();
+        for (std::int64_t row = 0; row < rows; ++row) {
+          all.push_back(ops::topk_key(scores[s](row), row));
+          list.offer(all.back());
+          if (rows % 2 == 0) list.tighten();
+        }
+        std::vector<std::int32_t> ids(static_cast<std::size_t>(k));
+        std::vector<float> found(ids.size());
+        list.write(ids.data(), found.data());
+        std::sort(all.begin(), all.end(), std::greater<>());
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+          ASSERT_EQ(ids[i], ops::topk_row(all[i])) << k << " " << rows << " " << s << " " << i;
+        }
+      }
+    }
+  }
+}
+
 TEST(CosineTopk, TheBestOfManyListsAreThoseOfAllKeys) {
   for (const std::int64_t k : {1, 7, 500, 1024}) {
     std::vector<ops::TopkKey> all;
     std::vector<std::vector<ops::TopkKey>> lists(40);
     ops::TopkKey least = 0;
     for (std::size_t l = 0; l < lists.size(); ++l) {
-      std::vector<ops::TopkKey> words(static_cast<std::size_t>(k) + 1);
+      std::vector<ops::TopkKey> words(static_cast<std::size_t>(ops::TopkList::words(k)));
       ops::TopkList list(words.data(), k);
       list.clear();
       // Some lists have few rows, some none.
@@ -128,8 +166,12 @@ TEST(CosineTopk, TheBestOfManyListsAreThoseOfAllKeys) {
       least = std::max(least, list.worst());
       lists[l].assign(list.keys().begin(), list.keys().end());
     }
-    ops::TopkBest best(k, least);
-    for (const auto& list : lists) best.add(list);
+    std::vector<ops::TopkKey> words(static_cast<std::size_t>(ops::TopkList::words(k)));
+    ops::TopkList best(words.data(), k);
+    best.clear(least);
+    for (const auto& list : lists) {
+      for (const ops::TopkKey key : list) best.offer(key);
+    }
     std::vector<std::int32_t> ids(static_cast<std::size_t>(k));
     std::vector<float> scores(ids.size());
     best.write(ids.data(), scores.data());

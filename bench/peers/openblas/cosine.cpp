@@ -102,13 +102,13 @@ void cosine_topk(const fulcrum_args& a) {
     scale_rows(a, begin, begin + rows, scratch.row_scale.data());
     products(a, begin, rows, scratch.scores.data(), rows);
     for (std::int64_t q = 0; q < a.dim[kQ]; ++q) {
-      ops::TopkList best(scratch.keys.data() + q * (k + 1), k);
+      ops::TopkList best(scratch.keys.data() + q * ops::TopkList::words(k), k);
       select(scratch.scores.data() + q * rows, scratch.row_scale.data(), scratch.query_scale[q], begin, rows,
              best);
     }
   }
   for (std::int64_t q = 0; q < a.dim[kQ]; ++q) {
-    ops::TopkList(scratch.keys.data() + q * (k + 1), k)
+    ops::TopkList(scratch.keys.data() + q * ops::TopkList::words(k), k)
         .write(a.out<std::int32_t>(3) + q * k, a.out<float>(4) + q * k);
   }
 }
@@ -151,7 +151,7 @@ fulcrum_status plan(const fulcrum_kernel* self, const fulcrum_args* a, void** pl
   scratch->query_scale.resize(static_cast<std::size_t>(a->dim[kQ]));
   if (top) {
     scratch->scores.resize(static_cast<std::size_t>(a->dim[kQ] * rows));
-    scratch->keys.resize(static_cast<std::size_t>(a->dim[kQ] * (a->dim[kK] + 1)));
+    scratch->keys.resize(static_cast<std::size_t>(a->dim[kQ] * ops::TopkList::words(a->dim[kK])));
     choose_block(*self, *a, *scratch);
   }
   *plan = scratch;

@@ -63,17 +63,6 @@ inline float topk_score(TopkKey key) {
   return std::bit_cast<float>(order & 0x80000000U ? order & 0x7FFFFFFFU : ~order);
 }
 
-/// Where piece (b, c) leaves the list of a query in the scratch memory. Those of a chunk lie together, in lines of their own:
-/// threads that search different chunks would wait for each other's lists, which change all the time.
-inline std::int64_t topk_chunk_words(std::int64_t queries, std::int64_t k) {
-  constexpr std::int64_t kWords = 16;  // two lines, which are fetched together
-  return (queries * (k + 1) + kWords - 1) / kWords * kWords;
-}
-inline TopkKey* topk_list(const Args& args, void* scratch, std::int64_t query, std::int64_t chunk) {
-  const std::int64_t k = args.dim[3];
-  return static_cast<TopkKey*>(scratch) + chunk * topk_chunk_words(args.dim[0], k) + query * (k + 1);
-}
-
 /// Results in order from keys in any.
 inline void topk_write(TopkKey* keys, TopkKey count, std::int32_t* ids, float* scores) {
   std::sort(keys, keys + count, std::greater<>());
@@ -83,78 +72,102 @@ inline void topk_write(TopkKey* keys, TopkKey count, std::int32_t* ids, float* s
   }
 }
 
-/// The best k keys so far in memory of the caller: `words[0]` counts them, then come the keys as a heap whose first
-/// is the worst. A list with count 0 adds nothing, so a run of chunks may share one list.
+/// The best k keys so far in memory of the caller, words(k) of them. `words[0]` counts keys and `words[1]` is one that
+/// at least k of them reach, 0 while no such key is known; then come the keys in any order, with room for as many
+/// again: only when that is full, those that are not among the best are dropped, all at once. A list with count 0 adds
+/// nothing, so a run of chunks may share one list.
 class TopkList {
  public:
   TopkList(TopkKey* words, std::int64_t k) : words_(words), k_(static_cast<TopkKey>(k)) {}
-  void clear() { words_[0] = 0; }
-  bool full() const { return words_[0] == k_; }
-  /// Keys up to this one cannot enter any more.
-  TopkKey worst() const { return full() ? words_[1] : 0; }
-  /// Scores up to this one cannot enter with a row after all others; below every score while there is room.
-  float worst_score() const { return full() && words_[1] >> 32 != 0 ? topk_score(words_[1]) : -2.0F; }
-  void offer(TopkKey key) {
-    TopkKey* first = words_ + 1;
-    if (full()) {
-      if (key <= words_[1]) return;
-      std::pop_heap(first, first + k_, std::greater<>());
-      first[k_ - 1] = key;
-      std::push_heap(first, first + k_, std::greater<>());
-    } else {
-      first[words_[0]++] = key;
-      std::push_heap(first, first + words_[0], std::greater<>());
-    }
+  /// Keys below `least` are not among the best.
+  void clear(TopkKey least = 0) {
+    words_[0] = 0;
+    words_[1] = least;
   }
-  std::span<const TopkKey> keys() const { return {words_ + 1, words_[0]}; }
-  /// The results in order. Ends the heap.
+  bool full() const { return words_[1] != 0; }
+  /// Keys below this one cannot enter any more.
+  TopkKey worst() const { return words_[1]; }
+  /// Scores up to this one cannot enter with a row after all others; below every score while there is room.
+  float worst_score() const { return words_[1] >> 32 != 0 ? topk_score(words_[1]) : -2.0F; }
+  void offer(TopkKey key) {
+    TopkKey* const first = words_ + kHead;
+    first[words_[0]] = key;
+    words_[0] += key >= words_[1];  // without a branch, which nobody could foresee
+    if (words_[0] == capacity(k_)) keep_best(k_ + k_ / 4);
+  }
+  /// For callers to whom a score costs more than dropping a key: at most an eighth more than the best k are kept.
+  void tighten() {
+    if (words_[0] > k_ + k_ / 8) keep_best(k_);
+  }
+  std::span<const TopkKey> keys() const { return {words_ + kHead, words_[0]}; }
+  static constexpr std::int64_t words(std::int64_t k) {
+    return static_cast<std::int64_t>(kHead + capacity(static_cast<TopkKey>(k)));
+  }
+  /// The results in order. Ends the list.
   void write(std::int32_t* ids, float* scores) {
-    topk_write(words_ + 1, words_[0], ids, scores);
+    keep_best(k_);
+    topk_write(words_ + kHead, words_[0], ids, scores);
     words_[0] = 0;
   }
 
  private:
+  static constexpr TopkKey kHead = 2;
+  static constexpr TopkKey capacity(TopkKey k) { return 2 * k + 6; }
+
+  /// Drops keys that are not among the best k, until at most `most` are left: by pivots, as long as the k-th lies between
+  /// `begin` and `end`. Swaps without a branch, for the same reason as above.
+  void keep_best(TopkKey most) {
+    TopkKey* const first = words_ + kHead;
+    TopkKey begin = 0, end = words_[0];
+    while (end > most) {
+      const TopkKey a = first[begin], b = first[begin + (end - begin) / 2], c = first[end - 1];
+      const TopkKey larger = std::max(a, b), smaller = std::min(a, b);
+      const TopkKey pivot = end - begin < 3 ? std::max(larger, c) : std::max(smaller, std::min(larger, c));
+      TopkKey reach = begin;  // the pivot
+      for (TopkKey i = begin; i < end; ++i) {
+        const TopkKey key = first[i];
+        first[i] = first[reach];
+        first[reach] = key;
+        reach += key >= pivot;
+      }
+      if (reach < k_) {
+        begin = reach;
+      } else {
+        end = reach;
+        words_[1] = pivot;
+      }
+    }
+    words_[0] = end;
+  }
   TopkKey* words_;
   TopkKey k_;
 };
 
-/// The best k keys of several lists.
-class TopkBest {
- public:
-  /// Keys below `least` are not among them.
-  TopkBest(std::int64_t k, TopkKey least) : k_(static_cast<TopkKey>(k)), least_(least) {}
-  void add(std::span<const TopkKey> keys) {
-    for (const TopkKey key : keys) {
-      if (kept_ == keys_.size()) keep_best();
-      keys_[kept_] = key;
-      kept_ += key >= least_;
-    }
-  }
-  void write(std::int32_t* ids, float* scores) {
-    if (kept_ > k_) keep_best();
-    topk_write(keys_.data(), kept_, ids, scores);
-  }
-
- private:
-  void keep_best() {
-    TopkKey* const last = keys_.data() + k_ - 1;
-    std::nth_element(keys_.data(), last, keys_.data() + kept_, std::greater<>());
-    kept_ = k_;
-    least_ = *last;
-  }
-  TopkKey k_, least_, kept_ = 0;
-  std::array<TopkKey, 2 * kTopkMost> keys_;
-};
+/// Where piece (b, c) leaves the list of a query in the scratch memory. Those of a chunk lie together, in lines of their own:
+/// threads that search different chunks would wait for each other's lists, which change all the time.
+inline std::int64_t topk_chunk_words(std::int64_t queries, std::int64_t k) {
+  constexpr std::int64_t kWords = 16;  // two lines, which are fetched together
+  return (queries * TopkList::words(k) + kWords - 1) / kWords * kWords;
+}
+inline TopkKey* topk_list(const Args& args, void* scratch, std::int64_t query, std::int64_t chunk) {
+  const std::int64_t k = args.dim[3];
+  return static_cast<TopkKey*>(scratch) + chunk * topk_chunk_words(args.dim[0], k) +
+         query * TopkList::words(k);
+}
 
 /// Phase 1 for queries [begin, end). (Dims are Q, N, D, k; pointers 3 and 4 are ids and scores.)
 inline void topk_merge(const Args& args, std::int64_t begin, std::int64_t end, void* scratch) {
   const std::int64_t chunks = topk_split(args).row_chunks, k = args.dim[3];
+  std::array<TopkKey, TopkList::words(kTopkMost)> words;
   for (std::int64_t query = begin; query < end; ++query) {
     const auto list = [&](std::int64_t chunk) { return TopkList(topk_list(args, scratch, query, chunk), k); };
-    TopkKey least = 0;  // a full list has k keys from its worst on
+    TopkKey least = 0;  // k keys of some list reach the largest of these
     for (std::int64_t c = 0; c < chunks; ++c) least = std::max(least, list(c).worst());
-    TopkBest best(k, least);
-    for (std::int64_t c = 0; c < chunks; ++c) best.add(list(c).keys());
+    TopkList best(words.data(), k);
+    best.clear(least);
+    for (std::int64_t c = 0; c < chunks; ++c) {
+      for (const TopkKey key : list(c).keys()) best.offer(key);
+    }
     best.write(static_cast<std::int32_t*>(args.ptr[3]) + query * k,
                static_cast<float*>(args.ptr[4]) + query * k);
   }

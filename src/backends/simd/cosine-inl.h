@@ -41,6 +41,8 @@ inline constexpr std::size_t kLoneRows = 4;
 #endif
 inline constexpr std::size_t kTileRows = 4;
 inline constexpr std::size_t kLoneAhead = 32;  // rows
+/// Elements of rows whose sums over lanes take as long as their products: several rows share those.
+inline constexpr std::size_t kShortRow = 32;
 
 /// Rows that no core can keep in its share of the last cache: measured, fetching ahead costs a fifth below this size
 /// and gains a third far above it.
@@ -202,7 +204,11 @@ struct Products {
     std::size_t at = 0;
     for (; at + kRows <= row_count; at += kRows) {
       Ahead<Row> ahead;
-      if (at + distance + kRows <= end) ahead = {rows + (at + distance + from) * n, to - from};
+      if (n < kLanes) {
+        fetch_short_rows(rows + at * n, q == 0 ? kRows * n : 0);
+      } else if (at + distance + kRows <= end) {
+        ahead = {rows + (at + distance + from) * n, to - from};
+      }
       multiply<kRows, kQueries, kSquares, kLone>(rows + at * n, queries + q * n, n, target + at, stride,
                                                  kSquares ? squares + at : nullptr, ahead);
     }
@@ -212,8 +218,8 @@ struct Products {
     }
   }
 
-  /// Rows that come from memory, one after the other: as one stream, and the additions of a row are done before the next
-  /// has arrived.
+  /// Long rows that come from memory, one after the other: as one stream, and the additions of a row are done before the
+  /// next has arrived.
   template <bool kSquares>
   void one_by_one() const {
     for (std::size_t at = 0; at < row_count; ++at) {
@@ -224,7 +230,7 @@ struct Products {
 
   void run() const {
     if constexpr (std::is_same_v<Row, float>) {
-      if (query_count == 1 && far) return squares ? one_by_one<true>() : one_by_one<false>();
+      if (query_count == 1 && far && n > kShortRow) return squares ? one_by_one<true>() : one_by_one<false>();
     }
     if (query_count == 1 && !squares) return tile_column<kLoneRows, 1, false, true>(0, 0, 1);
     const std::size_t shares = (query_count + kTileQueries - 1) / kTileQueries;

@@ -76,8 +76,10 @@ template <std::size_t kColumns>
 HWY_NOINLINE void multiply_rows(Matrix a, Matrix b, float* c, std::size_t stride, std::size_t rows,
                                 std::size_t depth) {
   std::size_t i = 0;
-  for (; i + 4 <= rows; i += 4)
+  for (; i + 4 <= rows; i += 4) {
+    if (depth < kLanes) fetch_short_rows(a.data + i * a.stride, 4 * a.stride);
     multiply_dots<4, kColumns>(Matrix{a.data + i * a.stride, a.stride}, b, c + i * stride, stride, depth);
+  }
   for (; i < rows; ++i)
     multiply_dots<1, kColumns>(Matrix{a.data + i * a.stride, a.stride}, b, c + i * stride, stride, depth);
 }

@@ -29,10 +29,11 @@ void search(const fulcrum_args& a, std::int64_t query, std::int64_t begin, std::
 
 fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
   const std::int64_t k = a->dim[kK];
-  std::vector<ops::TopkKey> words(static_cast<std::size_t>(k + 1));
+  std::vector<ops::TopkKey> words(static_cast<std::size_t>(ops::TopkList::words(k)));
   for (std::int64_t call = 0; call < count; ++call) {
     for (std::int64_t query = 0; query < a->dim[kQ]; ++query) {
       ops::TopkList list(words.data(), k);
+      list.clear();
       search(*a, query, 0, a->dim[kN], list);
       list.write(a->out<std::int32_t>(kIds) + query * k, a->out<float>(kScores) + query * k);
     }

@@ -101,7 +101,8 @@ std::int64_t score_apart(const fulcrum_args& a, float query_square, std::int64_t
 void score_pieces(const fulcrum_args& a, std::int64_t begin, std::int64_t end) {
   const std::int64_t across = (a.dim[kN] + ops::kCosineRows - 1) / ops::kCosineRows;
   float query_squares[ops::kCosineQueries];
-  if (a.dim[kQ] == 1 && a.dim[kN] * a.dim[kD] * std::int64_t{sizeof(float)} > kApartBytes) {
+  const bool apart = a.dim[kN] * a.dim[kD] * std::int64_t{sizeof(float)} > kApartBytes;
+  if (a.dim[kQ] == 1 && apart && a.dim[kD] >= static_cast<std::int64_t>(kLanes)) {
     begin = score_apart(a, square_of(a.in<float>(kQuery), static_cast<std::size_t>(a.dim[kD])), begin, end);
   }
   for (std::int64_t piece = begin; piece < end; ++piece) {

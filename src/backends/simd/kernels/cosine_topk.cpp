@@ -12,7 +12,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <span>
@@ -30,18 +32,21 @@ namespace {
 enum Pointer { kQuery, kRows, kInverseNorm, kIds, kScores };
 enum Dim { kQ, kN, kD, kK };
 
-/// Puts the scores of rows `row` .. into the list.
+/// Puts the scores of rows `row` .. into the list: at most a vector of them.
 void select(const float* scores, std::size_t count, std::int64_t row, ops::TopkList list) {
   const Float d;
-  for (std::size_t at = 0; at < count; at += kLanes) {
-    const std::size_t lanes = std::min(kLanes, count - at);
-    if (list.full()) {
-      const auto v = lanes == kLanes ? hn::LoadU(d, scores + at) : load_first(scores + at, lanes);
-      if (hn::AllFalse(d, hn::Gt(v, hn::Set(d, list.worst_score())))) continue;
-    }
-    for (std::size_t i = at; i < at + lanes; ++i) {
-      list.offer(ops::topk_key(scores[i], row + static_cast<std::int64_t>(i)));
-    }
+  std::uint64_t left = (std::uint64_t{1} << count) - 1;
+  if (list.full()) {
+    const auto v = count == kLanes ? hn::LoadU(d, scores) : load_first(scores, count);
+    std::uint8_t bits[8] = {};
+    hn::StoreMaskBits(d, hn::Gt(v, hn::Set(d, list.worst_score())), bits);
+    std::uint64_t above = 0;
+    std::memcpy(&above, bits, sizeof(above));
+    left &= above;
+  }
+  for (; left != 0; left &= left - 1) {
+    const int i = std::countr_zero(left);
+    list.offer(ops::topk_key(scores[i], row + i));
   }
 }
 
@@ -205,6 +210,7 @@ template <class Product>
 void look_at(const fulcrum_args& a, const CompressedRows& rows, const Filter& filter, const Product* products,
              std::size_t count, std::int64_t row, ops::TopkList list) {
   std::uint8_t hits[ops::kTopkRows];
+  list.tighten();
   const std::size_t found = find_hits(rows, filter, products, count, row, list.worst_score(), hits);
   if (list.full()) {
     for (std::size_t i = 0; i < found; ++i) {
@@ -316,7 +322,8 @@ struct Plan {
 };
 
 fulcrum_status plan(const fulcrum_kernel* self, const fulcrum_args* a, void** made) {
-  const auto words = static_cast<std::size_t>(std::min(a->dim[kQ], ops::kTopkQueries) * (a->dim[kK] + 1));
+  const auto words =
+      static_cast<std::size_t>(std::min(a->dim[kQ], ops::kTopkQueries) * ops::TopkList::words(a->dim[kK]));
   auto plan = std::make_unique<Plan>();
   plan->lists.reset(new (std::nothrow) ops::TopkKey[words + 1]);
   if (!plan->lists) return fulcrum_status{FULCRUM_OUT_OF_MEMORY, "no memory for the best of each query"};
@@ -344,13 +351,13 @@ void search_rows(const fulcrum_args& a, std::int64_t first, std::int64_t last, s
 }
 
 void run_once(const fulcrum_args& a) {
-  const std::int64_t k = a.dim[kK];
+  const std::int64_t k = a.dim[kK], pitch = ops::TopkList::words(k);
   ops::TopkKey* lists = static_cast<const Plan*>(a.plan)->lists.get();
   for (std::int64_t first = 0; first < a.dim[kQ]; first += ops::kTopkQueries) {
     const std::int64_t last = std::min(a.dim[kQ], first + ops::kTopkQueries);
-    search_rows(a, first, last, 0, a.dim[kN], lists, k + 1);
+    search_rows(a, first, last, 0, a.dim[kN], lists, pitch);
     for (std::int64_t query = first; query < last; ++query) {
-      ops::TopkList(lists + (query - first) * (k + 1), k)
+      ops::TopkList(lists + (query - first) * pitch, k)
           .write(a.out<std::int32_t>(kIds) + query * k, a.out<float>(kScores) + query * k);
     }
   }
@@ -375,11 +382,12 @@ void partial(const fulcrum_args* a, std::int32_t phase, std::int64_t begin, std:
     const std::int64_t first = block * split.block_queries;
     const std::int64_t last = std::min(a->dim[kQ], first + blocks * split.block_queries);
     for (std::int64_t c = chunk + 1; c < chunk + chunks; ++c) {
-      for (std::int64_t query = first; query < last; ++query) *ops::topk_list(*a, scratch, query, c) = 0;
+      for (std::int64_t query = first; query < last; ++query)
+        ops::TopkList(ops::topk_list(*a, scratch, query, c), a->dim[kK]).clear();
     }
     search_rows(*a, first, last, chunk * split.chunk_rows,
                 std::min(a->dim[kN], (chunk + chunks) * split.chunk_rows),
-                ops::topk_list(*a, scratch, first, chunk), a->dim[kK] + 1);
+                ops::topk_list(*a, scratch, first, chunk), ops::TopkList::words(a->dim[kK]));
     piece += blocks * chunks;
   }
 }

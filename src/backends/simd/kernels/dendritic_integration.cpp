@@ -57,6 +57,10 @@ void sum_dendrites(const float* in, const float* w, std::size_t synapses, std::s
   for (std::size_t i = 0; i < count; i += 4, in += 4 * synapses, w += 4 * synapses) {
     Floats sum[4] = {zero, zero, zero, zero};
     const std::size_t rows = std::min<std::size_t>(4, count - i);
+    if (synapses < kLanes) {
+      fetch_short_rows(in, rows * synapses);
+      fetch_short_rows(w, rows * synapses);
+    }
     if (rows == 4) {
       HWY_UNROLL(4)
       for (std::size_t r = 0; r < 4; ++r) sum[r] = products(in + r * synapses, w + r * synapses, synapses);
