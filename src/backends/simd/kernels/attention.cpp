@@ -14,9 +14,11 @@
 #include <limits>
 #include <span>
 
+#include "backends/simd/attention_row-inl.h"
 #include "backends/simd/half-inl.h"
 #include "backends/simd/isa.h"
 #include "backends/simd/math-inl.h"
+#include "backends/simd/transpose-inl.h"
 #include "backends/table.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -27,22 +29,23 @@ enum Pointer { kQ, kK, kV, kO, kLse };
 
 constexpr std::size_t kVectors = 2;
 constexpr std::size_t kBlock = kVectors * kLanes;  // queries at once
-constexpr std::size_t kKeys = 64;                  // of a tile
+// So few are faster one by one, whatever the keys: a block takes as long as a whole one.
+constexpr std::size_t kFew = 3 * kBlock / 8;
+constexpr std::size_t kKeys = 64;  // of a tile
 // Accumulators of a tile: 12 * 2 of 32 registers, 6 * 2 of 16.
 constexpr std::size_t kTileRows = HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON ? 12 : 6;
 constexpr std::size_t kMostD = ops::kAttentionMostD;
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-static_assert(ops::kAttentionRows % kBlock == 0);
+static_assert(ops::kAttentionRows % kBlock == 0 && kBlock <= kKeys);
 
 /// Working memory of a block, on the stack: 200 KB for the largest D and the widest vectors.
 struct Room {
   HWY_ALIGN float q[kMostD * kBlock];  // Q^T times scale
   HWY_ALIGN float o[kMostD * kBlock];  // O^T, not yet divided by the sum
   HWY_ALIGN float p[kKeys * kBlock];   // scores of a tile, then their exp
-  HWY_ALIGN float k[kKeys * kMostD];
+  HWY_ALIGN float k[kKeys * kMostD];   // also the queries, and the results, row by row
   HWY_ALIGN float v[kKeys * kMostD];
-  HWY_ALIGN float row[kMostD];
   bool bad[kKeys];
   Floats max[kVectors], sum[kVectors];
 };
@@ -116,14 +119,16 @@ struct Block {
   std::size_t count, n;  // n = D
 
   void load_queries(Room& room) const {
-    std::fill_n(room.q, n * kBlock, 0.0F);
+    if (count < kBlock) std::fill_n(room.q, n * kBlock, 0.0F);
     std::fill_n(room.o, n * kBlock, 0.0F);
     const auto scale = static_cast<float>(a.scale);
     for (std::size_t s = 0; s < count; ++s) {
       const std::int64_t at = a.row(pair, a.queries, first + static_cast<std::int64_t>(s));
-      const bool bad = widen(args.in<std::uint16_t>(kQ) + at, n, room.row);
-      for (std::size_t i = 0; i < n; ++i) room.q[i * kBlock + s] = bad ? kNan : room.row[i] * scale;
+      float* row = room.k + s * n;
+      const bool bad = widen(args.in<std::uint16_t>(kQ) + at, n, row);
+      for (std::size_t i = 0; i < n; ++i) row[i] = bad ? kNan : row[i] * scale;
     }
+    transpose(room.k, n, count, n, room.q, kBlock);
     for (std::size_t v = 0; v < kVectors; ++v) {
       room.max[v] = set(kLowest);
       room.sum[v] = hn::Zero(Float());
@@ -188,14 +193,15 @@ struct Block {
       hn::Store(room.max[v], Float(), max + v * kLanes);
       hn::Store(room.sum[v], Float(), sum + v * kLanes);
     }
+    transpose(room.o, kBlock, n, count, room.k, n);
     for (std::size_t s = 0; s < count; ++s) {
       const std::int64_t query = first + static_cast<std::int64_t>(s);
       std::uint16_t* out = args.out<std::uint16_t>(kO) + a.row(pair, a.queries, query);
-      const float factor = 1 / sum[s];
-      for (std::size_t i = 0; i < n; ++i) room.row[i] = room.o[i * kBlock + s] * factor;
+      const float* row = room.k + s * n;
+      const auto share = set(1 / sum[s]);
       std::size_t i = 0;
-      for (; i + kLanes <= n; i += kLanes) store_halves(hn::Load(Float(), room.row + i), out + i);
-      if (i < n) store_first_halves(load_first(room.row + i, n - i), out + i, n - i);
+      for (; i + kLanes <= n; i += kLanes) store_halves(hn::Mul(hn::LoadU(Float(), row + i), share), out + i);
+      if (i < n) store_first_halves(hn::Mul(load_first(row + i, n - i), share), out + i, n - i);
       if (args.ptr[kLse]) args.out<float>(kLse)[pair * a.queries + query] = max[s] + std::log(sum[s]);
     }
   }
@@ -216,6 +222,23 @@ struct Block {
   }
 };
 
+/// One of a block of queries.
+void attend_row(const Block& block, std::int64_t query) {
+  const ops::Attention& a = block.a;
+  const std::int64_t row = a.row(block.pair, a.queries, query), head = a.row(block.pair, a.keys, 0);
+  AttentionRow{
+      .query = block.args.in<std::uint16_t>(kQ) + row,
+      .keys = block.args.in<std::uint16_t>(kK) + head,
+      .values = block.args.in<std::uint16_t>(kV) + head,
+      .count = static_cast<std::size_t>(a.visible(query)),
+      .pitch = static_cast<std::size_t>(a.row(block.pair, a.keys, 1) - head),
+      .n = block.n,
+      .scale = static_cast<float>(a.scale),
+      .out = block.args.out<std::uint16_t>(kO) + row,
+      .lse = block.args.ptr[kLse] ? block.args.out<float>(kLse) + block.pair * a.queries + query : nullptr}
+      .run();
+}
+
 void attend_pieces(const fulcrum_args& args, std::int64_t begin, std::int64_t end) {
   const ops::Attention a(args);
   Room room;
@@ -224,7 +247,12 @@ void attend_pieces(const fulcrum_args& args, std::int64_t begin, std::int64_t en
     const std::int64_t to = std::min(from + ops::kAttentionRows, a.queries);
     for (std::int64_t first = from; first < to; first += kBlock) {
       const auto count = static_cast<std::size_t>(std::min<std::int64_t>(kBlock, to - first));
-      Block{a, args, piece / a.blocks(), first, count, static_cast<std::size_t>(a.d)}.run(room);
+      const Block block{a, args, piece / a.blocks(), first, count, static_cast<std::size_t>(a.d)};
+      if (count > kFew) {
+        block.run(room);
+        continue;
+      }
+      for (std::size_t i = 0; i < count; ++i) attend_row(block, first + static_cast<std::int64_t>(i));
     }
   }
 }
