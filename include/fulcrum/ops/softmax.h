@@ -8,9 +8,9 @@
 
 namespace fulcrum::ops {
 
-/// Piece row * chunks + c is chunk c of a row. Phase 0 stores its SoftmaxPart in scratch[piece]; combine() is
-/// merge_row() of each row; phase 1 writes the chunk from scratch[piece]. What phase 0 leaves in the output is up to
-/// the kernel.
+/// Piece row * chunks + c is chunk c of a row. Where a row is one chunk, phase 0 does all of it and there is no other.
+/// Else phase 0 stores the SoftmaxPart in scratch[piece], combine() is merge_row() of each row, and phase 1 writes the
+/// chunk from scratch[piece]. What phase 0 leaves in the output is up to the kernel.
 inline constexpr std::int64_t kSoftmaxChunk = 8192;
 /// The sum of exp(x - max). `max` need not be the maximum: any reference that the exponentials do not overflow at
 /// will do, the same for every run. A chunk of -Inf alone: {0, -Inf}. A NaN or +Inf in the chunk: sum is NaN.

@@ -47,10 +47,13 @@ template <Write kWrite>
 void partial_rows(const fulcrum_args* a, std::int32_t phase, std::int64_t begin, std::int64_t end,
                   void* scratch) {
   auto* parts = static_cast<ops::SoftmaxPart*>(scratch);
+  const bool whole = ops::softmax_chunks(a->dim[1]) == 1;
   for (std::int64_t piece = begin; piece < end; ++piece) {
     const auto [first, n] = ops::softmax_piece(piece, a->dim[1]);
     const float* x = a->in<float>(0) + first;
-    if (phase == 0) {
+    if (whole) {
+      kWrite(x, a->out<float>(1) + first, n, summarize(x, n));
+    } else if (phase == 0) {
       parts[piece] = summarize(x, n);
     } else {
       kWrite(x, a->out<float>(1) + first, n, parts[piece]);

@@ -102,11 +102,63 @@ HWY_INLINE ops::SoftmaxPart reduce_chunk(const float* x, float* out, std::size_t
   return ops::SoftmaxPart{.sum = static_cast<double>(found.sum), .max = reference, .chunk_max = reference};
 }
 
+/// Rows of at most so many vectors stay in registers.
+inline constexpr std::size_t kShortVectors = 4;
+
+/// Whole rows of kVectors vectors, the last of `last` elements.
+template <class Writer, std::size_t kVectors>
+HWY_NOINLINE void short_rows(const float* x, float* out, std::size_t n, std::int64_t rows) {
+  const Float d;
+  constexpr std::size_t kEnd = (kVectors - 1) * kLanes;
+  const std::size_t last = n - kEnd;
+  const auto in = hn::FirstN(d, last);
+  const bool whole = last == kLanes;
+  for (; rows > 0; --rows, x += n, out += n) {
+    if (n < kLanes) fetch_short_rows(x, n);
+    Floats v[kVectors], e[kVectors];
+    HWY_UNROLL(4)
+    for (std::size_t i = 0; i + 1 < kVectors; ++i) v[i] = hn::LoadU(d, x + i * kLanes);
+    v[kVectors - 1] =
+        whole ? hn::LoadU(d, x + kEnd) : hn::IfThenElse(in, load_first(x + kEnd, last), set(kLowest));
+    auto high = v[0];
+    HWY_UNROLL(4)
+    for (std::size_t i = 1; i < kVectors; ++i) high = hn::Max(high, v[i]);
+    const auto m = hn::MaxOfLanes(d, high);
+    auto sum = hn::Zero(d);
+    HWY_UNROLL(4)
+    for (std::size_t i = 0; i < kVectors; ++i) {
+      v[i] = hn::Sub(v[i], m);
+      e[i] = exp_of_negative(v[i]);
+      sum = hn::Add(sum, i + 1 < kVectors ? e[i] : hn::IfThenElseZero(in, e[i]));
+    }
+    const Writer writer(hn::SumOfLanes(d, sum));
+    HWY_UNROLL(4)
+    for (std::size_t i = 0; i + 1 < kVectors; ++i) hn::StoreU(writer(v[i], e[i]), d, out + i * kLanes);
+    const auto end = writer(v[kVectors - 1], e[kVectors - 1]);
+    whole ? hn::StoreU(end, d, out + kEnd) : store_first(end, out + kEnd, last);
+  }
+}
+
+/// Whole rows [begin, end) of one chunk.
+template <class Writer>
+HWY_INLINE void whole_rows(const fulcrum_args& a, std::int64_t begin, std::int64_t end) {
+  const auto n = static_cast<std::size_t>(a.dim[1]);
+  const float* x = a.in<float>(0) + begin * a.dim[1];
+  float* out = a.out<float>(1) + begin * a.dim[1];
+  using Short = typename Writer::Short;
+  constexpr decltype(&short_rows<Short, 1>) kShort[kShortVectors] = {
+      short_rows<Short, 1>, short_rows<Short, 2>, short_rows<Short, 3>, short_rows<Short, 4>};
+  const std::size_t vectors = (n + kLanes - 1) / kLanes;
+  if (vectors <= kShortVectors) return kShort[vectors - 1](x, out, n, end - begin);
+  for (; begin < end; ++begin, x += n, out += n) Writer::finish(out, n, reduce_chunk<Writer>(x, out, n));
+}
+
 /// Pieces of one phase; parts[0] is that of piece `begin`. Writer::finish makes the result of a chunk from what was
 /// kept, the sum and the reference of its row, and its own reference.
 template <class Writer>
 HWY_INLINE void rows_phase(const fulcrum_args& a, bool write, std::int64_t begin, std::int64_t end,
                            ops::SoftmaxPart* parts) {
+  if (ops::softmax_chunks(a.dim[1]) == 1) return whole_rows<Writer>(a, begin, end);
   for (std::int64_t number = begin; number < end; ++number) {
     const auto [first, length] = ops::softmax_piece(number, a.dim[1]);
     float* out = a.out<float>(1) + first;
@@ -124,10 +176,14 @@ template <class Writer>
 HWY_INLINE void row_by_row(const fulcrum_args& a, std::int64_t count, ops::SoftmaxPart* parts) {
   const std::int64_t chunks = ops::softmax_chunks(a.dim[1]);
   for (std::int64_t call = 0; call < count; ++call) {
-    for (std::int64_t piece = 0; piece < a.dim[0] * chunks; piece += chunks) {
-      rows_phase<Writer>(a, false, piece, piece + chunks, parts);
-      ops::merge_row(parts, chunks);
-      rows_phase<Writer>(a, true, piece, piece + chunks, parts);
+    if (chunks == 1) {
+      whole_rows<Writer>(a, 0, a.dim[0]);
+    } else {
+      for (std::int64_t piece = 0; piece < a.dim[0] * chunks; piece += chunks) {
+        rows_phase<Writer>(a, false, piece, piece + chunks, parts);
+        ops::merge_row(parts, chunks);
+        rows_phase<Writer>(a, true, piece, piece + chunks, parts);
+      }
     }
     end_of_call();
   }

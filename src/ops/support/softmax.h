@@ -66,14 +66,18 @@ void reference(const Args& args, int, std::span<const std::int64_t> index, Truth
 
 inline std::int64_t pieces(const Args& args, int) { return args.dim[kRows] * softmax_chunks(args.dim[kN]); }
 
+/// Rows of one chunk have nothing to merge: a piece is a row from its first read to its last write.
+inline int phases_for(const Args& args) { return softmax_chunks(args.dim[kN]) > 1 ? 2 : 1; }
+
 inline std::int64_t scratch_bytes(const Args& args) {
+  if (phases_for(args) == 1) return 0;
   return pieces(args, 0) * static_cast<std::int64_t>(sizeof(SoftmaxPart));
 }
 
 inline void combine(const Args& args, int phase, void* scratch) {
   const std::int64_t chunks = softmax_chunks(args.dim[kN]);
   auto* parts = static_cast<SoftmaxPart*>(scratch);
-  for (std::int64_t row = 0; phase == 0 && chunks > 0 && row < args.dim[kRows]; ++row, parts += chunks) {
+  for (std::int64_t row = 0; phase == 0 && chunks > 1 && row < args.dim[kRows]; ++row, parts += chunks) {
     merge_row(parts, chunks);
   }
 }
@@ -85,7 +89,11 @@ inline Op op() {
       .slots = {in("x", uniform(-4, 4)), out("out"), dim("rows", 1), dim("n")},
       .extent = [](const Args& args, int) { return elements(args); },
       .slice_dim = "rows",
-      .split = Split{.phases = 2, .pieces = pieces, .scratch_bytes = scratch_bytes, .combine = combine},
+      .split = Split{.phases = 2,
+                     .pieces = pieces,
+                     .scratch_bytes = scratch_bytes,
+                     .combine = combine,
+                     .phases_for = phases_for},
       .default_sizes = {"n=1000", "n=10000", "n=100000", "n=1000000", "n=16777216", "n=268435456",
                         "rows=65536,n=128", "rows=4096,n=1024", "rows=128,n=32768"},
       .edge_shapes = {"rows=3,n=8193"},

@@ -19,7 +19,15 @@ struct Subtract {
   HWY_INLINE Floats operator()(Floats difference) const { return hn::Sub(difference, log_sum); }
 };
 
+/// Results of a row from the differences to its maximum and the sum of their exponentials.
+struct ShortLogSoftmax {
+  Floats log_sum;
+  HWY_INLINE explicit ShortLogSoftmax(Floats sum) : log_sum(log(sum)) {}
+  HWY_INLINE Floats operator()(Floats difference, Floats) const { return hn::Sub(difference, log_sum); }
+};
+
 struct LogSoftmax {
+  using Short = ShortLogSoftmax;
   static HWY_INLINE Floats kept(Floats difference, Floats) { return difference; }
 
   /// A row of -Inf alone ends as NaN, through the difference of its references.

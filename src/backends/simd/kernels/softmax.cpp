@@ -22,7 +22,15 @@ struct Scale {
   HWY_INLINE Floats operator()(Floats e) const { return hn::Mul(e, factor); }
 };
 
+/// Results of a row from the differences to its maximum, their exponentials and the sum of those.
+struct ShortSoftmax {
+  Floats factor;
+  HWY_INLINE explicit ShortSoftmax(Floats sum) : factor(hn::Div(set(1.0F), sum)) {}
+  HWY_INLINE Floats operator()(Floats, Floats e) const { return hn::Mul(e, factor); }
+};
+
 struct Softmax {
+  using Short = ShortSoftmax;
   static HWY_INLINE Floats kept(Floats, Floats e) { return e; }
 
   static HWY_INLINE void finish(float* out, std::size_t n, const ops::SoftmaxPart& part) {
