@@ -12,9 +12,11 @@
 
 #include "executor/candidates.h"
 #include "executor/choose.h"
+#include "executor/held_up.h"
 #include "executor/op_table.h"
 #include "executor/rounds.h"
 #include "executor/shapes.h"
+#include "executor/widths.h"
 
 namespace fulcrum::executor {
 namespace {
@@ -156,14 +158,20 @@ void OpCalibration::drop_impossible(const Args& args, Point& point) const {
   }
 }
 
+// Never below what is left when the work is shared out and forks take the usual: that much is no fork.
 void OpCalibration::level_forks(Point& point) const {
-  if (!tools_->forks) return;
+  if (!tools_->forks || !tools_->costs) return;
   const Features f = map_.of(point.args);
+  const std::vector<int> singles = singles_of(candidates_);
   for (std::size_t c = 0; c < candidates_.size(); ++c) {
     const Runner runner(candidates_[c], tools_->caches);
     const auto parts = static_cast<int>(runner.parts(f));
     double& seconds = point.samples[c].seconds;
-    if (runner.split && parts > 1 && seconds > 0) seconds = tools_->forks->as_usual(seconds, f.phases, parts);
+    if (!runner.split || parts <= 1 || seconds <= 0) continue;
+    const double one_thread =
+        singles[c] < 0 ? 0 : point.samples[static_cast<std::size_t>(singles[c])].seconds;
+    const double least = one_thread > 0 ? shared_out(candidates_[c], f, *tools_->costs, one_thread) : 0;
+    seconds = std::max(tools_->forks->as_usual(seconds, f.phases, parts), std::min(seconds, least));
   }
 }
 

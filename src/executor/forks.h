@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <functional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,10 @@ double fork_seconds(const ForkTimes& times, int threads);
 /// What a fork takes longer now than it did; less than 0: shorter. 0 where nobody looked, or where it is hardly another.
 double fork_change(const ForkTimes& then, const ForkTimes& now, int threads);
 
+/// Of several looks, by number of threads, what is nearest to the usual. A thread that is held up for a moment is in one of
+/// them, a machine that has changed in all.
+ForkTimes least_changed(const ForkTimes& usual, std::span<const ForkTimes> looks);
+
 /// Forks beside a calibration: what they take changes from one second to the next, and times of different calls are to be
 /// those of one machine.
 class ForkWatch {
@@ -36,14 +41,15 @@ class ForkWatch {
   const ForkTimes& usual() const { return usual_; }
   /// Another one where the last is some time ago, and long ago against the time that it took.
   void look();
-  /// What a call that forks so often took by the last look, had forks taken the usual.
+  /// What a call that forks so often took by the last looks, all of them, had forks taken the usual.
   double as_usual(double seconds, double forks, int threads) const;
 
  private:
   const measure::Clock* clock_;
   Look measure_;
   ForkTimes usual_, now_;
-  double next_ = -INFINITY;  // look
+  std::vector<ForkTimes> last_;  // looks
+  double next_ = -INFINITY;      // look
 };
 
 }  // namespace fulcrum::executor

@@ -17,7 +17,8 @@ namespace {
 // next to nothing, or are by more than a quarter already, change no decision.
 constexpr double kFarAbove = 1.35, kWouldWin = 0.97, kWins = 0.75;
 
-/// What a call should take on the threads of a candidate when each has a core; 0: they have nothing to share.
+}  // namespace
+
 double shared_out(const Candidate& candidate, const Features& f, const Costs& costs, double one_thread) {
   const Runner runner(candidate, Caches{});
   const double parts = runner.parts(f);
@@ -26,8 +27,6 @@ double shared_out(const Candidate& candidate, const Features& f, const Costs& co
       runner.split ? std::max(1 / parts, std::ceil(f.pieces / parts) * f.largest) : 1 / parts;
   return std::min(1.0, share) * one_thread + f.phases * costs.fork_of(static_cast<int>(parts));
 }
-
-}  // namespace
 
 Mask held_up(std::span<const Candidate> candidates, const Features& f, const Costs& costs,
              const Point& point) {

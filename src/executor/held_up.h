@@ -10,6 +10,9 @@
 
 namespace fulcrum::executor {
 
+/// What a call should take on the threads of a candidate when each has a core; 0: they have nothing to share.
+double shared_out(const Candidate& candidate, const Features& f, const Costs& costs, double one_thread);
+
 /// Candidates on threads that took far longer than their share of the work and a fork, and that would be the fastest had
 /// they not.
 Mask held_up(std::span<const Candidate> candidates, const Features& f, const Costs& costs,

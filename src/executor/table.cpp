@@ -16,7 +16,8 @@
 namespace fulcrum::executor {
 namespace {
 
-constexpr int kForkRounds = 16;
+// Looks in a row, so that a thread that is held up for a moment is in one of them.
+constexpr int kForkRounds = 8, kLooks = 2;
 // Looks at forks are so far apart, in seconds: what they take lasts for longer.
 constexpr double kLookAgain = 1;
 
@@ -93,11 +94,12 @@ class MeasuredTable final : public Table {
   std::shared_ptr<const Costs> costs_now() const {
     const std::lock_guard lock(costs_mutex_);
     if (!clock_ || clock_->now() < look_again_) return costs_;
-    ForkTimes forks = measure_forks(*clock_, kForkRounds);
+    ForkTimes forks[kLooks];
+    for (ForkTimes& look : forks) look = measure_forks(*clock_, kForkRounds);
     look_again_ = clock_->now() + kLookAgain;
-    if (forks.empty()) return costs_;  // other jobs kept the threads busy
+    if (forks[kLooks - 1].empty()) return costs_;  // other jobs kept the threads busy
     Costs now = *costs_;
-    now.now_forks = std::move(forks);
+    now.now_forks = least_changed(costs_->forks, forks);
     costs_ = std::make_shared<const Costs>(std::move(now));
     return costs_;
   }

@@ -54,19 +54,49 @@ TEST(Forks, TimesOfACalibrationAreThoseOfOneMachine) {
   forks = {{2, 0.7e-6}, {4, 1.4e-6}};
   watch.look();
   EXPECT_EQ(looks, 1) << "the last look is not long ago";
-  now += 1;
-  watch.look();
-  EXPECT_EQ(looks, 2);
+  const auto look_thrice = [&] {
+    for (int i = 0; i < 3; ++i) {
+      now += 1;
+      watch.look();
+    }
+  };
+  look_thrice();
+  EXPECT_EQ(looks, 4);
   EXPECT_NEAR(watch.as_usual(5e-6, 1, 2), 4.5e-6, 1e-15);
   EXPECT_NEAR(watch.as_usual(20e-6, 10, 4), 10e-6, 1e-15) << "ten phases";
   EXPECT_NEAR(watch.as_usual(1e-6, 10, 4), 0.3e-6, 1e-15) << "something is left";
   // And back together, closer than at first.
   forks = {{2, 0.1e-6}, {4, 0.35e-6}};
-  now += 1;
-  watch.look();
+  look_thrice();
   EXPECT_NEAR(watch.as_usual(5e-6, 1, 2), 5.1e-6, 1e-15);
   EXPECT_EQ(watch.as_usual(5e-6, 1, 4), 5e-6) << "as far as two looks differ";
   EXPECT_EQ(watch.usual(), (ForkTimes{{2, 0.2e-6}, {4, 0.4e-6}}));
+}
+
+TEST(Forks, OneLookThatMetAThreadThatWasHeldUpSaysNothing) {
+  double now = 0;
+  const measure::Clock clock{.now = [&now] { return now; }};
+  const ForkTimes calm = {{2, 0.4e-6}, {4, 0.6e-6}, {16, 2e-6}};
+  ForkTimes forks = calm;
+  ForkWatch watch(clock, {}, [&](int) {
+    now += 1e-3;
+    return forks;
+  });
+  for (const bool held_up : {false, true, true, false, true, false}) {
+    forks.back().second = held_up ? 40e-6 : 2e-6;
+    now += 1;
+    watch.look();
+    EXPECT_EQ(watch.as_usual(20e-6, 1, 16), 20e-6);
+  }
+}
+
+TEST(Forks, OfSeveralLooksTheNearestToTheUsualCountsByWidth) {
+  const ForkTimes usual = {{2, 1e-6}, {16, 4e-6}};
+  const std::vector<ForkTimes> looks = {{{2, 3e-6}, {16, 90e-6}}, {{2, 2e-6}}, {{2, 9e-6}, {16, 8e-6}}};
+  EXPECT_EQ(least_changed(usual, looks), (ForkTimes{{2, 2e-6}, {16, 8e-6}}))
+      << "a look that left a width out says nothing of it";
+  EXPECT_EQ(least_changed(usual, {}), ForkTimes{});
+  EXPECT_EQ(least_changed({}, looks), looks.back()) << "nobody knows what is usual";
 }
 
 TEST(Forks, WhatIsUsualMayBeKnownFromBefore) {
