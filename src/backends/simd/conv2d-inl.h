@@ -206,6 +206,24 @@ HWY_NOINLINE void conv_row(const ops::Conv2d& g, const float* from, const float*
   }
 }
 
+/// Every second one of two vectors after each other, from the first or the second on.
+HWY_INLINE Floats even_of(Floats low, Floats high) {
+#if HWY_TARGET == HWY_SCALAR
+  static_cast<void>(high);
+  return low;
+#else
+  return hn::ConcatEven(Float(), high, low);
+#endif
+}
+HWY_INLINE Floats odd_of(Floats low, Floats high) {
+#if HWY_TARGET == HWY_SCALAR
+  static_cast<void>(low);
+  return high;
+#else
+  return hn::ConcatOdd(Float(), high, low);
+#endif
+}
+
 /// One row of outputs with stride_x > 1.
 struct StridedRow {
   const ops::Conv2d& g;
@@ -239,6 +257,26 @@ struct StridedRow {
           sum[v] = fused(hn::Set(d, taps[j]), even, sum[v]);
           if (j + 1 < g.kw) sum[v] = fused(hn::Set(d, taps[j + 1]), odd, sum[v]);
         }
+      }
+    }
+  }
+  /// Where some taps lie beside the image.
+  HWY_INLINE void add_halved_inside(std::int64_t column, Floats& sum) const {
+    const Float d;
+    for (std::int64_t i = first_tap; i < last_tap; ++i) {
+      const float* line = from + i * g.w + 2 * column;
+      for (std::int64_t j = 0; j < g.kw; j += 2) {
+        const std::int64_t left = g.pad_x - 2 * column - j;  // pixels beside the image, under tap j
+        const auto low = InsideLanes(left, g.w).load(line + j);
+        const auto high = InsideLanes(left - kStep, g.w).load(line + j + kStep);
+        const auto add = [&](std::int64_t tap, std::int64_t outside, Floats pixels) HWY_ATTR {
+          // Lanes [ceil(outside / 2), ceil((outside + w) / 2)); outside may be less than 0.
+          const std::int64_t begin = (outside + 1) >> 1, end = (outside + g.w + 1) >> 1;
+          const InsideLanes lanes(begin, end - begin);
+          sum = fused_where(lanes.mask, hn::Set(d, k[i * g.kw + tap]), pixels, sum);
+        };
+        add(j, left, even_of(low, high));
+        if (j + 1 < g.kw) add(j + 1, left - 1, odd_of(low, high));
       }
     }
   }
@@ -278,19 +316,29 @@ HWY_INLINE std::int64_t add_strided(const StridedRow& line, std::int64_t row, st
   return some.template operator()<1>();
 }
 
-/// Outputs with taps left or right of the image are taken one by one; the last vector moves left until it fits, where that
-/// is less work than the outputs that are left.
+/// The last vector moves left until it fits, where that is less work than the outputs that are left. Outputs with taps left
+/// or right of the image are taken a vector at a time, or one by one: a few, and those whose pixels are more than two apart.
+inline constexpr std::int64_t kFewBeside = 3;
 template <class Store>
 HWY_NOINLINE void conv_row_strided(const ops::Conv2d& g, const float* x, const float* k, std::int64_t row,
                                    std::int64_t first_tap, std::int64_t last_tap, const Store& store) {
   const StridedRow line{g, x + (row * g.stride_y - g.pad_y) * g.w - g.pad_x, k, first_tap, last_tap};
   for (std::int64_t column = 0; column < g.wo;) {
     const std::int64_t start = std::min(column, line.last), again = column - start;
-    if (line.last < 0 || start < line.first || again >= kStep || (!line.halved && 2 * again > kStep)) {
+    if (line.last >= 0 && start >= line.first && again < kStep && (line.halved || 2 * again <= kStep)) {
+      column = start + add_strided(line, row, start, again, store);
+      continue;
+    }
+    const std::int64_t beside = column < line.first && line.first <= line.last ? line.first : g.wo;
+    if (line.halved && beside - column >= kFewBeside) {
+      const std::int64_t some = std::min(kStep, g.wo - column);
+      auto sum = hn::Zero(Float());
+      line.add_halved_inside(column, sum);
+      store(sum, row, column, static_cast<std::size_t>(some), 0);
+      column += some;
+    } else {
       store(hn::Set(Float(), ops::conv2d_at(g, x, k, row, column)), row, column, 1, 0);
       ++column;
-    } else {
-      column = start + add_strided(line, row, start, again, store);
     }
   }
 }
