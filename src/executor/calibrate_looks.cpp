@@ -98,7 +98,8 @@ Mask OpCalibration::worth_looking_at(const Point& point) const {
 void OpCalibration::look_at(std::size_t number, Mask among) {
   Point& point = points_.points[number];
   if (tools_->forks) tools_->forks->look();
-  const auto again = measure(point.args, point.dtype, among & ~costly_);
+  auto again = measure(point.args, point.dtype, among & ~costly_);
+  if (again) level_forks(*again, point);
   for (std::size_t c = 0; again && c < point.samples.size(); ++c) {
     const Sample& look = again->samples[c];
     if (look.seconds <= 0) continue;

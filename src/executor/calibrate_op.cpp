@@ -27,8 +27,7 @@ constexpr double kLineShortest = 3e-8, kLineLongest = 4e-3;
 constexpr double kShortest = 5e-7, kLongest = 2e-4, kLongAnchor = 5e-3;
 constexpr double kLongestBesideDevice = 1e-3;  // its break-even lies among calls that are long for one thread
 constexpr int kSpread[] = {0, 12, 6, 9, 3, 7, 5, 8, 10, 4, 11, 2, 1};
-constexpr int kLineSizes = static_cast<int>(std::size(kSpread)), kMostAnchors = 6, kLeastPoints = 6,
-              kDrawnToSeek = 10;
+constexpr int kLineSizes = static_cast<int>(std::size(kSpread)), kMostAnchors = 6, kDrawnToSeek = 10;
 constexpr std::size_t kMostOnLine = 36;
 constexpr int kOtherTypePoints = 10;
 constexpr double kMostAnchorBytes = 16e6;  // making larger inputs takes longer than timing them
@@ -159,7 +158,7 @@ void OpCalibration::drop_impossible(const Args& args, Point& point) const {
 }
 
 // Never below what is left when the work is shared out and forks take the usual: that much is no fork.
-void OpCalibration::level_forks(Point& point) const {
+void OpCalibration::level_forks(Point& point, const Point& known) const {
   if (!tools_->forks || !tools_->costs) return;
   const Features f = map_.of(point.args);
   const std::vector<int> singles = singles_of(candidates_);
@@ -169,7 +168,7 @@ void OpCalibration::level_forks(Point& point) const {
     double& seconds = point.samples[c].seconds;
     if (!runner.split || parts <= 1 || seconds <= 0) continue;
     const double one_thread =
-        singles[c] < 0 ? 0 : point.samples[static_cast<std::size_t>(singles[c])].seconds;
+        singles[c] < 0 ? 0 : known.samples[static_cast<std::size_t>(singles[c])].seconds;
     const double least = one_thread > 0 ? shared_out(candidates_[c], f, *tools_->costs, one_thread) : 0;
     seconds = std::max(tools_->forks->as_usual(seconds, f.phases, parts), std::min(seconds, least));
   }
@@ -238,7 +237,6 @@ std::optional<Point> OpCalibration::measure(const Args& args, DType dtype, Mask 
     any = any || point.samples[c].seconds > 0;
   }
   drop_impossible(args, point);
-  level_forks(point);
   if (!any) return {};
   return point;
 }
@@ -253,6 +251,7 @@ void OpCalibration::add(const Args& args, DType dtype) {
     least_long_ = std::min(least_long_, nominal);
   }
   if (!point) return;
+  level_forks(*point, *point);
   auto& looks = looks_.emplace_back(point->samples.size());
   for (std::size_t c = 0; c < looks.size(); ++c) looks[c].add(point->samples[c]);
   points_.points.push_back(*std::move(point));

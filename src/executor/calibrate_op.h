@@ -14,6 +14,8 @@
 
 namespace fulcrum::executor {
 
+inline constexpr int kLeastPoints = 6;  // of an op
+
 struct CalibrationTools {
   const backends::Backend* device = nullptr;
   Workbench* bench = nullptr;
@@ -83,8 +85,12 @@ class OpCalibration {
   /// Candidates whose plans have used up their share of the time.
   Mask overdrawn() const;
   void drop_impossible(const Args& args, Point& point) const;
-  /// Times on threads as they would be if forks took what they usually do.
-  void level_forks(Point& point) const;
+  /// Candidates on threads whose time at a point lies far above what the others say of it, where they may be chosen. What
+  /// the others say is worked out once for looks up to `most_looks`.
+  Mask out_of_line(std::size_t point, int most_looks);
+  /// Times on threads as they would be if forks took what they usually do. `known`: the same point with a time of one
+  /// thread.
+  void level_forks(Point& point, const Point& known) const;
 
   const ops::Op* op_;
   std::span<const Candidate> candidates_;
@@ -98,8 +104,10 @@ class OpCalibration {
     std::vector<double> seconds, plans;
     void add(const Sample& look);
   };
-  std::vector<std::vector<Looks>> looks_;               // by point and candidate
-  std::vector<int> looked_again_;                       // at threads that seemed held up, by point
+  std::vector<std::vector<Looks>> looks_;              // by point and candidate
+  std::vector<int> looked_again_;                      // at threads that seemed held up, by point
+  std::vector<std::vector<double>> left_out_seconds_;  // by candidate and point, for looks up to
+  int left_out_for_ = 0;
   Mask costly_ = 0;                                     // plans that took long
   std::array<double, kMostCandidates> plan_seconds_{};  // spent on them
   double share_seconds_ = 0;                            // given to this op so far

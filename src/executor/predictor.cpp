@@ -260,6 +260,13 @@ double Predictor::left_out_loss(Mask among) const {
   return count > 0 ? sum / count : 0;
 }
 
+std::vector<double> Predictor::left_out_seconds(std::size_t candidate) const {
+  std::vector<double> seconds(at_.size());
+  for (const Fit::LeftOut& left_out : fits_[candidate].left_out)
+    seconds[left_out.point] = std::exp(left_out.predicted);
+  return seconds;
+}
+
 // A candidate with too few times of its own follows one that has them, at the ratio of the times they share.
 void Predictor::fit_siblings(const OpPoints& points) {
   for (std::size_t c = 0; c < fits_.size(); ++c) {

@@ -30,6 +30,8 @@ class Predictor {
   /// ln of what a choice among the candidates of one place costs in the mean, where each point is predicted by the others
   /// alone. 0 for ops of one size.
   double left_out_loss(Mask among) const;
+  /// Seconds of a candidate at each point as the others alone predict them; 0: they do not.
+  std::vector<double> left_out_seconds(std::size_t candidate) const;
   /// `planned`: candidates whose plan has to be made for this call.
   void predict(const Features& f, Mask wanted, Mask planned, Estimates& out) const;
 
