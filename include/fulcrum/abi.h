@@ -93,6 +93,11 @@ typedef struct fulcrum_kernel {
   /// for one call alone seldom pays. Null, or a plan left null: there is none, and such calls plan anew each time.
   fulcrum_status (*plan_for_any)(const struct fulcrum_kernel* self, const struct fulcrum_args* a,
                                  void** plan);
+
+  /// What a call takes of this kernel beside other calls of it, in a unit of its own: where tiles that are half empty,
+  /// what each of them costs, or another path for some sizes are more than the op's work shows. For predicting times;
+  /// null: the op's work says it.
+  double (*effort)(const struct fulcrum_args* a);
 } fulcrum_kernel;
 
 enum fulcrum_memory {

@@ -26,9 +26,9 @@ constexpr double kHalfLength = 32, kNextLevel = 3, kMemory = 8;
 // A kernel that works on so many elements of a dim at a time takes as long for fewer: one vector, and two.
 constexpr double kSteps[] = {16, 32};
 
-// Terms by number: the seven of work, two of what one thread takes, one for each dim's half-performance length, then those
+// Terms by number: the seven of work, two of what one thread takes, two of the kernel's effort, one for each dim's half-performance length, then those
 // of whole steps along each dim, then each set of the first dims.
-constexpr int kFirstDim = 9, kFirstStep = kFirstDim + FULCRUM_SLOTS,
+constexpr int kFirstDim = 11, kFirstStep = kFirstDim + FULCRUM_SLOTS,
               kFirstLoop = kFirstStep + static_cast<int>(std::size(kSteps)) * FULCRUM_SLOTS, kLoopDims = 6;
 constexpr int kTerms = kFirstLoop + (1 << kLoopDims) - 1;
 
@@ -74,6 +74,10 @@ double ClosedForm::term(int number, const Features& f, const Common& common) con
       return runner_.split ? f.one_thread / common.parts * common.uneven : 0;
     case 8:
       return runner_.split ? f.one_thread : 0;
+    case 9:
+      return f.effort;
+    case 10:
+      return f.effort * common.uneven;
     default:
       break;
   }

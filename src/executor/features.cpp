@@ -54,6 +54,8 @@ FeatureMap::FeatureMap(const ops::Op& op) : op_(&op) {
   // Pieces of a graph op may depend on what was prepared, which a shape alone does not have.
   splits_ = op.split.phases > 0 && op.split.pieces && !op.needs_prepared;
   if (splits_ && !op.split.even) find_tiles();
+  if (const auto vectorised = backends::kernel(op.name, "simd"); vectorised.ok())
+    effort_ = vectorised->entry().effort;
   count_ = 4 + dims_;
   for (int i = 0; i < scalars_; ++i) count_ += scalar_[static_cast<std::size_t>(i)] != Scalar::ignored;
 }
@@ -139,6 +141,7 @@ Features FeatureMap::of(const Args& args) const {
     f.largest = largest_piece(args, pieces);
     f.phases = phases;
   }
+  if (effort_) f.effort = effort_(&args);
   f.at[0] = octaves(f.flops, kWorkOctaves);
   f.at[1] = octaves(f.bytes, kWorkOctaves);
   f.at[2] = octaves(f.smallest, kSmallestOctaves);

@@ -4,7 +4,7 @@
 // A call as numbers: its work, its sizes, and where it lies among the calls that were measured. No allocation.
 #pragma once
 
-#include <fulcrum/ops.h>
+#include <fulcrum/backends.h>
 
 #include <array>
 
@@ -18,6 +18,7 @@ struct Features {
   double pieces = 1;            // that threads can take; 1: not splittable
   double largest = 1;           // share of the work that is in the largest piece
   double phases = 1;            // of one call that have pieces: each is a fork
+  double effort = 0;            // of the vectorised kernel, in its own unit; 0: its work says it
   double one_thread = 0;        // seconds of the vectorised kernel on one thread, where they are known
   int dims = 0;
   std::array<double, FULCRUM_SLOTS> dim{};
@@ -43,6 +44,7 @@ class FeatureMap {
  private:
   enum class Scalar : std::uint8_t { ignored, integer, choice };
   const ops::Op* op_;
+  decltype(fulcrum_kernel::effort) effort_ = nullptr;  // of the vectorised kernel
   int dims_ = 0, scalars_ = 0, count_ = 0;
   std::array<Scalar, FULCRUM_SLOTS> scalar_{};
   bool is_line_ = false, splits_ = false;

@@ -7,6 +7,8 @@
 #include <fulcrum/backends.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "support/instances.h"
 
 namespace fulcrum::test {
@@ -43,6 +45,25 @@ TEST_P(SimdAttention, IsRightForAnyNumberOfQueriesAndEndOfRows) {
       }
     }
   }
+}
+
+TEST_P(SimdAttention, EffortIsThatOfBlocksAndLoneQueries) {
+  const auto effort = [](std::int64_t queries, std::int64_t keys, std::int64_t causal) {
+    Args args{};
+    const std::int64_t dims[] = {2, 3, queries, keys, 64};
+    std::copy(std::begin(dims), std::end(dims), args.dim);
+    args.scalar[0].i = causal;
+    const fulcrum_kernel& kernel = backends::kernel("attention", "simd")->entry();
+    return kernel.effort(&args);
+  };
+  for (const std::int64_t keys : {1, 50, 1000}) {
+    if (GetParam() != "scalar")  // whose blocks are of two
+      EXPECT_NEAR(effort(2, keys, 0), 2 * effort(1, keys, 0), 1e-6) << "one by one";
+    EXPECT_EQ(effort(31, keys, 0), effort(32, keys, 0)) << "a block is a block";
+    EXPECT_NEAR(effort(128, keys, 0), 4 * effort(32, keys, 0), 1e-6);
+  }
+  EXPECT_LT(effort(512, 512, 1), 0.7 * effort(512, 512, 0)) << "half of the keys are not seen";
+  EXPECT_EQ(effort(0, 10, 0), 0);
 }
 
 }  // namespace

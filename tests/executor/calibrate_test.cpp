@@ -313,6 +313,64 @@ TEST_F(CalibrateTest, WhatStaysAsItIsGetsFewLooksAndNoMoreTimeThanThereIs) {
   EXPECT_GT(machine_->now(), begin) << "one more each";
 }
 
+/// matmul on one thread and on eight, which take nearly twice as long at some shapes before they are let go.
+struct EightThreads {
+  static inline bool hold = true;
+  static double alone(const fulcrum_args& args) {
+    return 1e-7 + 4e-11 * static_cast<double>(args.dim[0] * args.dim[1] * args.dim[2]);
+  }
+  static double together(const fulcrum_args& args) { return 8e-7 + alone(args) / 8; }
+  static bool may_be_held(const fulcrum_args& args) {
+    return (args.dim[0] + 3 * args.dim[1] + 5 * args.dim[2]) % 8 == 0;
+  }
+  static fulcrum_status run_one(const fulcrum_args* args, void*, std::int64_t count) {
+    VirtualMachine::get().advance(static_cast<double>(count) * alone(*args));
+    return {};
+  }
+  static fulcrum_status run_eight(const fulcrum_args* args, void*, std::int64_t count) {
+    const double factor = hold && may_be_held(*args) ? 1.8 : 1;
+    VirtualMachine::get().advance(static_cast<double>(count) * factor * together(*args));
+    return {};
+  }
+};
+
+// They win by far either way, so that no choice between these two hangs on them; others like them are predicted from them.
+TEST_F(CalibrateTest, ThreadsThatAreFarFromWhatCallsLikeThemSayAreLookedAtAgain) {
+  fulcrum_backend simd_table{}, threads_table{};
+  simd_table.name = "simd";
+  threads_table.name = "threads";
+  simd_table.kind = threads_table.kind = "cpu";
+  const backends::Backend simd(&simd_table), threads(&threads_table);
+  fulcrum_kernel one{}, eight{};
+  one.op = eight.op = "matmul";
+  one.variant = eight.variant = "default";
+  one.run = EightThreads::run_one;
+  eight.run = EightThreads::run_eight;
+  const std::vector<Candidate> candidates{{backends::Kernel(&simd, &one), Place::host, 1},
+                                          {backends::Kernel(&threads, &eight), Place::host, 8}};
+  Costs costs;
+  costs.fork_seconds = 8e-7;
+  Workbench bench(std::int64_t{96} << 20);
+  const CalibrationTools tools{.bench = &bench, .clock = machine_->clock(), .costs = &costs};
+  std::deque<OpCalibration> calibrations;
+  OpCalibration& calibration = calibrations.emplace_back(op_named("matmul"), candidates, tools);
+  EightThreads::hold = true;
+  calibration.run(1);
+  const auto count_held = [&] {
+    int held = 0;
+    for (const Point& point : calibration.points().points) {
+      const bool long_enough = EightThreads::alone(point.args) > 20e-6;
+      held += long_enough && point.samples[1].seconds > 1.5 * EightThreads::together(point.args);
+    }
+    return held;
+  };
+  const int before = count_held();
+  ASSERT_GE(before, 8);
+  EightThreads::hold = false;
+  look_at_held_up(calibrations, *machine_->clock(), machine_->now() + 0.5, 3);
+  EXPECT_LE(count_held(), before / 4);
+}
+
 TEST(HeldUp, AreThreadsThatWouldWinIfTheyTookTheirShareOfTheWork) {
   const TwoThreads ways;
   const FeatureMap map(op_named("relu"));

@@ -47,6 +47,18 @@ TEST(Features, CallsOfOneShapeAreAtDistanceZeroAndOthersAreNot) {
   EXPECT_TRUE(FeatureMap(op_named("vec_add")).is_line());
 }
 
+TEST(Features, EffortIsThatOfTheVectorisedKernelWhereItSaysOne) {
+  const auto of = [](const char* name, const char* shape) {
+    return FeatureMap(op_named(name)).of(args_of(op_named(name), shape));
+  };
+  EXPECT_EQ(of("gelu", "n=1000").effort, 0);
+  const double few = of("attention", "Sq=2,Skv=300,D=64").effort,
+               block = of("attention", "Sq=32,Skv=300,D=64").effort;
+  EXPECT_GT(few, 0);
+  EXPECT_LT(few, 0.5 * block);
+  EXPECT_GT(few, 2.0 / 32 * block) << "one by one they take longer than side by side";
+}
+
 TEST(Features, TheLargestPieceFollowsFromTheTiles) {
   const auto of = [](const char* name, const char* shape) {
     return FeatureMap(op_named(name)).of(args_of(op_named(name), shape));
@@ -126,6 +138,20 @@ TEST(Predictor, KnowsShapesItHasNotSeen) {
           worst, std::abs(static_cast<double>(out.log_seconds[c]) - std::log(made_up(f, candidates[c]))));
   }
   EXPECT_LT(worst, 0.15);
+}
+
+TEST(Predictor, OthersSayWhatATimeOfOnePointShouldBe) {
+  const ops::Op& op = op_named("matmul");
+  const auto candidates = candidates_of(op, nullptr);
+  const FeatureMap map(op);
+  OpPoints points = points_of(op, candidates, 40);
+  constexpr std::size_t kPoint = 17;
+  const double truth = points.points[kPoint].samples[1].seconds;
+  points.points[kPoint].samples[1].seconds *= 2;
+  const Predictor predictor(map, candidates, points, Caches{});
+  const std::vector<double> others = predictor.left_out_seconds(1);
+  ASSERT_EQ(others.size(), points.points.size());
+  EXPECT_NEAR(others[kPoint] / truth, 1, 0.25);
 }
 
 /// Candidates of a backend that is not there.

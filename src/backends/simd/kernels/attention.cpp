@@ -239,6 +239,30 @@ void attend_row(const Block& block, std::int64_t query) {
       .run();
 }
 
+/// In keys of a block, times D: what a block takes beside its keys, and one query by itself with its keys, by times of a
+/// Xeon with AVX-512 and blocks of 32.
+double attention_effort(const fulcrum_args& args) {
+  constexpr double kBlockKeys = 37, kLoneKeys = 3.7, kLoneKey = 3.5 / kBlock;
+  const ops::Attention a(args);
+  constexpr auto kRows = static_cast<std::int64_t>(kBlock);
+  const std::int64_t blocks = a.queries / kRows, rest = a.queries % kRows;
+  const auto seen = [&a](std::int64_t query) {
+    return static_cast<double>(std::max<std::int64_t>(0, a.visible(query)));
+  };
+  double sum = 0;
+  if (blocks > 0) {
+    const double keys = (seen(kRows - 1) + seen(blocks * kRows - 1)) / 2;
+    sum += static_cast<double>(blocks) * (kBlockKeys + keys);
+  }
+  const double last = seen(a.queries - 1);
+  if (rest > static_cast<std::int64_t>(kFew)) {
+    sum += kBlockKeys + last;
+  } else {
+    sum += static_cast<double>(rest) * (kLoneKeys + kLoneKey * last);
+  }
+  return static_cast<double>(a.batches * a.heads * a.d) * sum;
+}
+
 void attend_pieces(const fulcrum_args& args, std::int64_t begin, std::int64_t end) {
   const ops::Attention a(args);
   Room room;
@@ -266,6 +290,9 @@ namespace fulcrum::backends::simd {
 namespace {
 
 HWY_EXPORT(attend_pieces);
+HWY_EXPORT(attention_effort);
+
+double effort(const fulcrum_args* a) { return (HWY_DYNAMIC_DISPATCH(attention_effort))(*a); }
 
 fulcrum_status run(const fulcrum_args* a, void*, std::int64_t count) {
   const std::int64_t pieces = ops::Attention(*a).pieces();
@@ -281,8 +308,13 @@ void partial(const fulcrum_args* a, std::int32_t, std::int64_t begin, std::int64
 
 namespace kernels {
 std::span<const fulcrum_kernel> attention() {
-  static const fulcrum_kernel kernels[] = {
-      {.variant = "default", .dtype = "f16", .level = 1, .isa = isa_name, .run = run, .partial = partial}};
+  static const fulcrum_kernel kernels[] = {{.variant = "default",
+                                            .dtype = "f16",
+                                            .level = 1,
+                                            .isa = isa_name,
+                                            .run = run,
+                                            .partial = partial,
+                                            .effort = effort}};
   return kernels;
 }
 }  // namespace kernels
