@@ -321,7 +321,7 @@ struct EightThreads {
   }
   static double together(const fulcrum_args& args) { return 8e-7 + alone(args) / 8; }
   static bool may_be_held(const fulcrum_args& args) {
-    return (args.dim[0] + 3 * args.dim[1] + 5 * args.dim[2]) % 8 == 0;
+    return (args.dim[0] + 3 * args.dim[1] + 5 * args.dim[2]) % 6 == 0;
   }
   static fulcrum_status run_one(const fulcrum_args* args, void*, std::int64_t count) {
     VirtualMachine::get().advance(static_cast<double>(count) * alone(*args));
@@ -359,7 +359,7 @@ TEST_F(CalibrateTest, ThreadsThatAreFarFromWhatCallsLikeThemSayAreLookedAtAgain)
   const auto count_held = [&] {
     int held = 0;
     for (const Point& point : calibration.points().points) {
-      const bool long_enough = EightThreads::alone(point.args) > 20e-6;
+      const bool long_enough = EightThreads::alone(point.args) > 2e-6;
       held += long_enough && point.samples[1].seconds > 1.5 * EightThreads::together(point.args);
     }
     return held;
