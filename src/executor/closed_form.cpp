@@ -26,8 +26,8 @@ constexpr double kHalfLength = 32, kNextLevel = 3, kMemory = 8;
 // A kernel that works on so many elements of a dim at a time takes as long for fewer: one vector, and two.
 constexpr double kSteps[] = {16, 32};
 
-// Terms by number: the seven of work, two of what one thread takes, two of the kernel's effort, one for each dim's half-performance length, then those
-// of whole steps along each dim, then each set of the first dims.
+// Terms by number: the seven of work, two of what one thread takes, two of the kernel's effort, one for each dim's
+// half-performance length, then those of whole steps along each dim, then each set of the first dims.
 constexpr int kFirstDim = 11, kFirstStep = kFirstDim + FULCRUM_SLOTS,
               kFirstLoop = kFirstStep + static_cast<int>(std::size(kSteps)) * FULCRUM_SLOTS, kLoopDims = 6;
 constexpr int kTerms = kFirstLoop + (1 << kLoopDims) - 1;

@@ -189,9 +189,11 @@ struct BlockList {
   __device__ void finish() {
     __syncthreads();
     const int held = static_cast<int>(*count);
-    for (int i = held + static_cast<int>(threadIdx.x); i < capacity; i += static_cast<int>(blockDim.x))
+    int size = 32;  // of what there is to sort, often far less than there is room for
+    while (size < held || size < k) size *= 2;
+    for (int i = held + static_cast<int>(threadIdx.x); i < size; i += static_cast<int>(blockDim.x))
       keys[i] = 0;
-    sort_block(keys, capacity);
+    sort_block(keys, size);
     if (threadIdx.x == 0) *count = static_cast<unsigned>(held < k ? held : k);
     worst = keys[k - 1];
     __syncthreads();

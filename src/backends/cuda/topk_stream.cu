@@ -14,6 +14,10 @@ constexpr int kThreads = 256;
 // Of CTAs that have all rows: as many threads as give each warp a tile or two.
 constexpr int kShortThreads = 1024, kShortManyThreads = 512;
 constexpr std::int64_t kShortRows = 128, kShortManyRows = 256;
+// Keys of a list in shared memory, at least: the fuller it may get, the fewer times it is sorted.
+constexpr int kLeastCapacity = 512;
+// Bytes that one query by one take from L2 in about the time of sorting three more lists.
+constexpr std::int64_t kMuchRead = std::int64_t{256} << 20;
 // Of CTAs that have a few rows each.
 constexpr int kSpreadThreads = 512, kSpreadTile = 2, kSpreadQueries = 4;
 
@@ -60,10 +64,17 @@ std::size_t shared_bytes(const StreamShape& shape) {
   return static_cast<std::size_t>(shape.capacity) * shape.queries * sizeof(Key);
 }
 
+/// Whether lists in shared memory, which are sorted one after the other, are worth a CTA for four of them: where one by one
+/// the queries would read far more than one another's rows, or where fours occupy the device.
+bool share_lists(const Search& s) {
+  const std::int64_t read = s.query_count * s.row_count * s.d * static_cast<std::int64_t>(sizeof(float));
+  return read > kMuchRead || 2 * streaming::divide_up(s.query_count, 4) >= device().sms;
+}
+
 /// Queries and rows of a warp: few rows are spread over all SMs, many share what they load.
 void take_tile(const Search& s, StreamShape& shape) {
   const std::int64_t sms = device().sms;
-  shape.queries = s.query_count >= 4 ? 4 : 1;
+  shape.queries = s.query_count >= 4 && (shape.capacity == 0 || share_lists(s)) ? 4 : 1;
   shape.rows = 1;
   if (!s.aligned || shape.capacity > 0 || s.row_count < 4) return;
   if (s.query_count >= 8 && s.query_count * s.row_count >= 256 * sms) {
@@ -118,7 +129,9 @@ std::int64_t kept_rows(const Search& s) {
 StreamShape stream_shape(const Search& s) {
   StreamShape shape{.threads = kThreads};
   if (take_short(s, shape) || take_spread(s, shape)) return shape;
-  if (s.k > kWarpMost) shape.capacity = 2 * static_cast<int>(std::bit_ceil(static_cast<unsigned>(s.k)));
+  if (s.k > kWarpMost)
+    shape.capacity =
+        std::max(kLeastCapacity, 2 * static_cast<int>(std::bit_ceil(static_cast<unsigned>(s.k))));
   take_tile(s, shape);
   shape.groups = streaming::divide_up(s.query_count, shape.queries);
   const std::int64_t warps = shape.threads / 32, tiles = streaming::divide_up(s.row_count, shape.rows);
