@@ -28,7 +28,7 @@ constexpr double kSteps[] = {16, 32};
 
 // Terms by number: the seven of work, two of what one thread takes, two of the kernel's effort, one for each dim's
 // half-performance length, then those of whole steps along each dim, then each set of the first dims.
-constexpr int kFirstDim = 11, kFirstStep = kFirstDim + FULCRUM_SLOTS,
+constexpr int kFixed = 0, kEffort = 9, kFirstDim = 11, kFirstStep = kFirstDim + FULCRUM_SLOTS,
               kFirstLoop = kFirstStep + static_cast<int>(std::size(kSteps)) * FULCRUM_SLOTS, kLoopDims = 6;
 constexpr int kTerms = kFirstLoop + (1 << kLoopDims) - 1;
 
@@ -52,11 +52,16 @@ struct ClosedForm::Common {
   double parts, uneven, near, far;
 };
 
+// A kernel that says what calls take of it knows better than a sum of what they have in common with calls of others.
+bool ClosedForm::has_term(int number) const {
+  return runner_.effort == 0 || number == kFixed || number == kEffort;
+}
+
 // Every term but those of loops is the work itself, made dearer by something: whatever weights a fit finds, far from its
 // points times still grow with the work, and no faster than these factors allow. Loops are never more than the work.
 double ClosedForm::term(int number, const Features& f, const Common& common) const {
   switch (number) {
-    case 0:
+    case kFixed:
       return 1;
     case 1:
       return common.parts > 1 || runner_.device ? f.phases : 0;
@@ -74,10 +79,10 @@ double ClosedForm::term(int number, const Features& f, const Common& common) con
       return runner_.split ? f.one_thread / common.parts * common.uneven : 0;
     case 8:
       return runner_.split ? f.one_thread : 0;
-    case 9:
-      return f.effort;
+    case kEffort:
+      return f.effort[runner_.effort];
     case 10:
-      return f.effort * common.uneven;
+      return f.effort[runner_.effort] * common.uneven;
     default:
       break;
   }
@@ -107,8 +112,10 @@ ClosedForm::ClosedForm(const Runner& runner, std::span<const Features> features,
   const std::vector<double> ones(features.size(), 1);
   for (std::size_t row = 0; row < features.size(); ++row) {
     const Common common(runner_, features[row]);
-    for (int number = 0; number < kTerms; ++number)
-      a(row, static_cast<std::size_t>(number)) = term(number, features[row], common) / seconds[row];
+    for (int number = 0; number < kTerms; ++number) {
+      if (has_term(number))
+        a(row, static_cast<std::size_t>(number)) = term(number, features[row], common) / seconds[row];
+    }
   }
   const std::vector<double> weights = least_squares_nonnegative(a, ones);
   for (int number = 0; number < kTerms; ++number) {

@@ -26,6 +26,7 @@ struct Runner {
   Runner(const Candidate& candidate, const Caches& caches);
   bool device = false, split = false;  // split: over the op's own pieces
   double threads = 1;
+  std::size_t effort = 0;  // FeatureMap::effort_of; above 0: the kernel's own
   /// Threads that a call keeps busy: no more than it has pieces. One: nothing is forked.
   double parts(const Features& f) const {
     return split ? std::min(threads, std::max(1.0, f.pieces)) : threads;
@@ -42,6 +43,7 @@ class ClosedForm {
  private:
   /// What does not depend on the term, of one call.
   struct Common;
+  bool has_term(int number) const;
   double term(int number, const Features& f, const Common& common) const;
   struct Part {
     int term;

@@ -54,10 +54,30 @@ FeatureMap::FeatureMap(const ops::Op& op) : op_(&op) {
   // Pieces of a graph op may depend on what was prepared, which a shape alone does not have.
   splits_ = op.split.phases > 0 && op.split.pieces && !op.needs_prepared;
   if (splits_ && !op.split.even) find_tiles();
-  if (const auto vectorised = backends::kernel(op.name, "simd"); vectorised.ok())
-    effort_ = vectorised->entry().effort;
+  find_efforts();
   count_ = 4 + dims_;
   for (int i = 0; i < scalars_; ++i) count_ += scalar_[static_cast<std::size_t>(i)] != Scalar::ignored;
+}
+
+void FeatureMap::find_efforts() {
+  std::size_t count = 1;
+  for (const backends::Backend* backend : backends::all()) {
+    for (const fulcrum_kernel& kernel : backend->kernels()) {
+      if (!kernel.effort || kernel.op != op_->name) continue;
+      const auto known = efforts_.begin() + static_cast<std::ptrdiff_t>(count);
+      if (backend->name() == "simd") {
+        efforts_.front() = kernel.effort;
+      } else if (count < kMostEfforts && std::find(efforts_.begin(), known, kernel.effort) == known) {
+        efforts_[count++] = kernel.effort;
+      }
+    }
+  }
+}
+
+std::size_t FeatureMap::effort_of(const backends::Kernel& kernel) const {
+  const Effort own = kernel.entry().effort;
+  const auto found = own ? std::find(efforts_.begin(), efforts_.end(), own) : efforts_.end();
+  return found == efforts_.end() ? 0 : static_cast<std::size_t>(found - efforts_.begin());
 }
 
 // Ops cut their dims into tiles. Where one begins the count of pieces says: the largest size that has as many pieces as
@@ -141,7 +161,9 @@ Features FeatureMap::of(const Args& args) const {
     f.largest = largest_piece(args, pieces);
     f.phases = phases;
   }
-  if (effort_) f.effort = effort_(&args);
+  for (std::size_t i = 0; i < kMostEfforts; ++i) {
+    if (efforts_[i]) f.effort[i] = efforts_[i](&args);
+  }
   f.at[0] = octaves(f.flops, kWorkOctaves);
   f.at[1] = octaves(f.bytes, kWorkOctaves);
   f.at[2] = octaves(f.smallest, kSmallestOctaves);

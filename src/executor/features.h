@@ -11,6 +11,7 @@
 namespace fulcrum::executor {
 
 inline constexpr int kMostFeatures = 4 + 2 * FULCRUM_SLOTS;
+inline constexpr std::size_t kMostEfforts = 8;  // that kernels of one op say, each in a unit of its own
 
 struct Features {
   double flops = 1, bytes = 1;  // of the definition, at least 1
@@ -18,10 +19,10 @@ struct Features {
   double pieces = 1;            // that threads can take; 1: not splittable
   double largest = 1;           // share of the work that is in the largest piece
   double phases = 1;            // of one call that have pieces: each is a fork
-  double effort = 0;            // of the vectorised kernel, in its own unit; 0: its work says it
   double one_thread = 0;        // seconds of the vectorised kernel on one thread, where they are known
   int dims = 0;
   std::array<double, FULCRUM_SLOTS> dim{};
+  std::array<double, kMostEfforts> effort{};  // FeatureMap::effort_of says which; 0: the work says it
   /// log2 of flops, bytes, smallest, pieces, then of each dim and integer; a choice is a step. Scaled so that calls at
   /// distance 1 behave alike.
   std::array<float, kMostFeatures> at{};
@@ -39,12 +40,15 @@ class FeatureMap {
   /// One dim, or element by element: times are a curve over bytes.
   bool is_line() const { return is_line_; }
   int dims() const { return dims_; }
+  /// Which effort is that of a kernel: its own, or 0, that of the vectorised kernel.
+  std::size_t effort_of(const backends::Kernel& kernel) const;
   int scalars() const { return scalars_; }
 
  private:
   enum class Scalar : std::uint8_t { ignored, integer, choice };
   const ops::Op* op_;
-  decltype(fulcrum_kernel::effort) effort_ = nullptr;  // of the vectorised kernel
+  using Effort = decltype(fulcrum_kernel::effort);
+  std::array<Effort, kMostEfforts> efforts_{};  // that of the vectorised kernel first
   int dims_ = 0, scalars_ = 0, count_ = 0;
   std::array<Scalar, FULCRUM_SLOTS> scalar_{};
   bool is_line_ = false, splits_ = false;
@@ -53,6 +57,7 @@ class FeatureMap {
   /// Pieces of the phase that has the work, and how many phases have any.
   std::int64_t pieces_of(const Args& args, int* phases = nullptr) const;
   void find_tiles();
+  void find_efforts();
   double largest_piece(const Args& args, std::int64_t pieces) const;
 };
 

@@ -73,7 +73,10 @@ Predictor::Predictor(const FeatureMap& map, std::span<const Candidate> candidate
   const std::vector<double> fears = drop_spikes(candidates, points);
   std::vector<Features> features;
   for (const Point& point : points.points) features.push_back(map.of(point.args));
-  for (const Candidate& candidate : candidates) fits_.emplace_back(Runner(candidate, caches));
+  for (const Candidate& candidate : candidates) {
+    fits_.emplace_back(Runner(candidate, caches));
+    fits_.back().runner.effort = map.effort_of(candidate.kernel);
+  }
   find_narrower(candidates);
   join_twins(points, features);
   if (map.is_line()) {
@@ -83,6 +86,7 @@ Predictor::Predictor(const FeatureMap& map, std::span<const Candidate> candidate
     find_base(candidates, points);
     fit_surfaces(points, features);
   }
+  fit_efforts(points, features);
   fit_siblings(points);
   fit_plans(candidates, points, features);
   price_erratic();
@@ -164,6 +168,7 @@ void Predictor::fit_plans(std::span<const Candidate> candidates, const OpPoints&
       Runner runner = fits_[members.front()].runner;
       runner.threads = 1;
       runner.split = false;
+      runner.effort = 0;
       fit.closed = ClosedForm(runner, at, values);
       for (std::size_t i = 0; i < at.size(); ++i)
         values[i] = std::log(values[i] / fit.closed->seconds(at[i]));
@@ -267,6 +272,23 @@ std::vector<double> Predictor::left_out_seconds(std::size_t candidate) const {
   return seconds;
 }
 
+// With too few times for a surface a kernel that knows what calls take of it goes by that, at the ratio of those it has.
+void Predictor::fit_efforts(const OpPoints& points, std::span<const Features> features) {
+  for (std::size_t c = 0; c < fits_.size(); ++c) {
+    Fit& fit = fits_[c];
+    if (fit.kind != Fit::Kind::nominal || fit.runner.effort == 0) continue;
+    std::vector<double> ratios;
+    for (const std::size_t i : points_of(points, c)) {
+      const double effort = features[i].effort[fit.runner.effort];
+      if (effort > 0) ratios.push_back(std::log(points.points[i].samples[c].seconds / effort));
+    }
+    if (ratios.empty()) continue;
+    fit.kind = Fit::Kind::effort;
+    fit.ratio = static_cast<float>(stats::median(ratios));
+    fit.error = kSiblingSigma;
+  }
+}
+
 // A candidate with too few times of its own follows one that has them, at the ratio of the times they share.
 void Predictor::fit_siblings(const OpPoints& points) {
   for (std::size_t c = 0; c < fits_.size(); ++c) {
@@ -317,6 +339,10 @@ void Predictor::predict_one(const Fit& fit, const Features& f, double log2_bytes
       predict_one(fits_[static_cast<std::size_t>(fit.sibling)], f, log2_bytes, near, nearest, value, sigma);
       value += fit.ratio;
       sigma += fit.error;
+      return;
+    case Fit::Kind::effort:
+      value = fit.ratio + static_cast<float>(std::log(f.effort[fit.runner.effort]));
+      sigma = fit.error;
       return;
     case Fit::Kind::nominal:
       value = static_cast<float>(std::log(nominal_seconds(fit.runner, f)));

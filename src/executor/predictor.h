@@ -39,7 +39,7 @@ class Predictor {
   /// How one candidate is predicted.
   struct Fit {
     explicit Fit(const Runner& with) : runner(with) {}
-    enum class Kind : std::uint8_t { nominal, curve, surface, sibling } kind = Kind::nominal;
+    enum class Kind : std::uint8_t { nominal, curve, surface, effort, sibling } kind = Kind::nominal;
     Curve curve;
     std::optional<ClosedForm> closed;
     /// Above a size of one dim another path of the kernel begins: times change at once by a factor. -1: nowhere.
@@ -61,7 +61,7 @@ class Predictor {
     float erratic = 0;  // added to ln(seconds)
     float fear = 0;     // of being held up, added to ln(seconds)
     int sibling = 0;
-    float ratio = 0;    // ln, to the sibling
+    float ratio = 0;    // ln, to the sibling or to the effort
     int plan = -1;      // in plans_
     int narrower = -1;  // the same kernel on fewer threads, the most of those there are; -1: none
     Runner runner;
@@ -94,6 +94,7 @@ class Predictor {
   /// Whether it changed any.
   static bool hold_down(std::span<const double> misses, std::span<double> seconds);
   static bool find_step(Fit& fit, std::span<const Features> at, std::span<const double> left_over);
+  void fit_efforts(const OpPoints& points, std::span<const Features> features);
   void fit_siblings(const OpPoints& points);
   void fit_plans(std::span<const Candidate> candidates, const OpPoints& points,
                  std::span<const Features> features);

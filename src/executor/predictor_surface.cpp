@@ -15,6 +15,9 @@
 namespace fulcrum::executor {
 namespace {
 
+// Times that say more of a kernel than its effort does.
+constexpr std::size_t kLeastBesideEffort = 12;
+
 // How far above its neighbours a time on threads may lie, in ln and in sigmas of all of them; the neighbours' reach.
 constexpr double kLeastCalm = 0.3, kCalmSigmas = 2.5, kCalmNugget = 0.1;
 constexpr float kCalmScale = 1.2F;
@@ -121,7 +124,7 @@ void Predictor::fit_surfaces(const OpPoints& points, std::span<Features> feature
   for (const std::size_t c : order) {
     Work& w = work[c];
     w.known = points_of(points, c);
-    if (w.known.size() < kLeastForSurface) continue;
+    if (w.known.size() < (fits_[c].runner.effort > 0 ? kLeastBesideEffort : kLeastForSurface)) continue;
     std::vector<Features> at;
     for (const std::size_t i : w.known) {
       at.push_back(features[i]);

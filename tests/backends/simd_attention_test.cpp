@@ -57,8 +57,9 @@ TEST_P(SimdAttention, EffortIsThatOfBlocksAndLoneQueries) {
     return kernel.effort(&args);
   };
   for (const std::int64_t keys : {1, 50, 1000}) {
-    if (GetParam() != "scalar")  // whose blocks are of two
+    if (GetParam() != "scalar") {  // whose blocks are of two
       EXPECT_NEAR(effort(2, keys, 0), 2 * effort(1, keys, 0), 1e-6) << "one by one";
+    }
     EXPECT_EQ(effort(31, keys, 0), effort(32, keys, 0)) << "a block is a block";
     EXPECT_NEAR(effort(128, keys, 0), 4 * effort(32, keys, 0), 1e-6);
   }

@@ -51,9 +51,9 @@ TEST(Features, EffortIsThatOfTheVectorisedKernelWhereItSaysOne) {
   const auto of = [](const char* name, const char* shape) {
     return FeatureMap(op_named(name)).of(args_of(op_named(name), shape));
   };
-  EXPECT_EQ(of("gelu", "n=1000").effort, 0);
-  const double few = of("attention", "Sq=2,Skv=300,D=64").effort,
-               block = of("attention", "Sq=32,Skv=300,D=64").effort;
+  EXPECT_EQ(of("gelu", "n=1000").effort[0], 0);
+  const double few = of("attention", "Sq=2,Skv=300,D=64").effort[0],
+               block = of("attention", "Sq=32,Skv=300,D=64").effort[0];
   EXPECT_GT(few, 0);
   EXPECT_LT(few, 0.5 * block);
   EXPECT_GT(few, 2.0 / 32 * block) << "one by one they take longer than side by side";
@@ -183,6 +183,42 @@ struct OneAndEight {
   std::vector<Candidate> candidates() { return {one.add("default", 1), many.add("default", 8)}; }
   MadeUpBackend one, many;
 };
+
+/// Nanoseconds in rows of 64 of the first dim, whatever else the call has: nothing that the op's work shows.
+double by_rows(const fulcrum_args* args) {
+  return 1000 + 500 * std::ceil(static_cast<double>(args->dim[0]) / 64);
+}
+
+TEST(Predictor, AKernelThatSaysWhatCallsTakeOfItGoesByThat) {
+  const fulcrum_kernel entry{.op = "dendritic_integration",
+                             .variant = "rows",
+                             .run = [](const fulcrum_args*, void*, std::int64_t) { return fulcrum_status{}; },
+                             .effort = by_rows};
+  ASSERT_TRUE(backends::add("by_rows", entry).ok());
+  const ops::Op& op = op_named("dendritic_integration");
+  const FeatureMap map(op);
+  const auto kernel = backends::kernel(op.name, "by_rows", "rows");
+  ASSERT_TRUE(kernel.ok());
+  EXPECT_GT(map.effort_of(*kernel), 0U);
+  const std::vector<Candidate> candidates{{*kernel, Place::host, 1}};
+  for (const int count : {3, 30}) {  // too few for a surface, and enough
+    ShapeSource source(op, 5);
+    OpPoints points;
+    const auto truth = [](const Args& args) { return 3e-9 * by_rows(&args); };
+    while (points.points.size() < static_cast<std::size_t>(count)) {
+      if (const auto args = source.draw(1e-6, 1e-3))
+        points.points.push_back({.args = *args, .samples = {Sample{.seconds = truth(*args)}}});
+    }
+    const Predictor predictor(map, candidates, points, Caches{});
+    for (int i = 0; i < 50; ++i) {
+      const auto args = source.draw(1e-6, 1e-3);
+      ASSERT_TRUE(args);
+      Estimates out;
+      predictor.predict(map.of(*args), 1, 0, out);
+      EXPECT_NEAR(static_cast<double>(out.log_seconds[0]), std::log(truth(*args)), 0.05);
+    }
+  }
+}
 
 TEST(Predictor, FindsTheSizeWhereAnotherPathOfAKernelBegins) {
   const ops::Op& op = op_named("image_segmentation");

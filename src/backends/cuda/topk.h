@@ -41,6 +41,7 @@ struct StreamShape {
   std::size_t ticket_bytes() const { return static_cast<std::size_t>(groups) * sizeof(unsigned); }
 };
 StreamShape stream_shape(const Search& search);
+double stream_effort(const Search& search);  // effort.h
 
 /// `lists` and `tickets` of the shape's sizes; tickets are zero between calls.
 fulcrum_status enqueue_stream(const Search& search, const StreamShape& shape, void* lists, unsigned* tickets,

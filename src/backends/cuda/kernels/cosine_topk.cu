@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "backends/cuda/effort.h"
 #include "backends/cuda/streaming.cuh"
 #include "backends/cuda/topk.h"
 
@@ -128,6 +129,16 @@ int tensor_supports(const fulcrum_args* a) {
   return available() && topk::tensor_takes(a->dim[kQ], a->dim[kN], a->dim[kD], a->dim[kK]);
 }
 
+template <Way kWay, int kTerms>
+double effort_of(const fulcrum_args* a) {
+  const Search s = search_of(*a);
+  const effort::Search sizes{static_cast<double>(s.query_count), static_cast<double>(s.row_count),
+                             static_cast<double>(s.d), static_cast<double>(s.k)};
+  if (kWay == Way::packed || (kWay == Way::fastest && takes_tensor(s, kWay) && topk::packed_pays(s, kTerms)))
+    return effort::topk_packed(sizes);
+  return takes_tensor(s, kWay) ? effort::topk_tensor(sizes) : topk::stream_effort(s);
+}
+
 /// The instruction set with the unit that multiplies, as far as tensor cores do.
 const char* isa_f16() {
   static const std::string name = std::string(streaming::isa()) + "+fp16";
@@ -152,7 +163,8 @@ fulcrum_kernel make(const char* variant, const char* precision) {
                         .supports = kWay == Way::tensor || kWay == Way::packed ? tensor_supports : nullptr,
                         .plan = plan<kWay, kTerms>,
                         .drop = drop,
-                        .run = run};
+                        .run = run,
+                        .effort = effort_of<kWay, kTerms>};
 }
 
 }  // namespace
