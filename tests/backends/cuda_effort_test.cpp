@@ -24,9 +24,8 @@ TEST(CudaEffort, IsANumberAtEverySize) {
       is_number(attention_library(attention));
       const Search few{.queries = a, .rows = b, .d = 17, .k = 10},
           many{.queries = a, .rows = b, .d = 64, .k = 100};
-      is_number(topk_few(few));
-      is_number(topk_many(many, false, 512));
-      is_number(topk_many(many, true, 512));
+      is_number(topk_stream(few));
+      is_number(topk_stream(many));
       is_number(topk_tensor(few));
       is_number(topk_packed(few));
       const Sequence sequence{.batch = a, .inputs = b, .hidden = b, .steps = 20};

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The table of the CUDA module and its one exported function.
+#include <vector>
+
+#include "backends/cuda/efforts.h"
 #include "backends/cuda/json.h"
 #include "backends/cuda/libraries.h"
 #include "backends/cuda/parts.h"
@@ -21,12 +24,20 @@ namespace {
 const fulcrum_kernel* table(std::int64_t* count) {
   *count = 0;
   if (!available()) return nullptr;
-  static const KernelTable table({
+  static const std::vector<fulcrum_kernel> all = [] {
+    const KernelTable table({
 #define FULCRUM_KERNEL_FILE(op) {#op, kernels::op},
 #include "generated/kernels_cuda.def"
 #undef FULCRUM_KERNEL_FILE
-  });
-  return table.entries(count);
+    });
+    std::int64_t size = 0;
+    const fulcrum_kernel* first = table.entries(&size);
+    std::vector<fulcrum_kernel> entries(first, first + size);
+    for (fulcrum_kernel& entry : entries) entry.effort = effort_of(entry.op, entry.variant);
+    return entries;
+  }();
+  *count = static_cast<std::int64_t>(all.size());
+  return all.data();
 }
 
 std::string dotted(int version) {

@@ -78,7 +78,7 @@ struct Search {
 };
 
 /// Rows past a few queries, in warps: few of the best in registers.
-inline double topk_few(const Search& s) {
+inline double stream_few(const Search& s) {
   constexpr double kAtOnce = 8 * kSms, kWarps = 8;  // CTAs on the device, warps of each
   const double beside = s.queries >= 4 ? 4 : 1, groups = tiles_of(s.queries, beside);
   const double chunks = std::max(1.0, std::min(kAtOnce / groups, tiles_of(s.rows, kWarps)));
@@ -88,7 +88,9 @@ inline double topk_few(const Search& s) {
 }
 
 /// The same with lists in shared memory, which are sorted when they are full.
-inline double topk_many(const Search& s, bool shared, double capacity) {
+inline double stream_many(const Search& s) {
+  const double capacity = std::max(512.0, 2 * std::exp2(std::ceil(std::log2(s.k))));
+  const bool shared = 4 * s.queries * s.rows * s.d > 0x1p28 || 2 * tiles_of(s.queries, 4) >= kSms;
   constexpr double kAtOnce = 8 * kSms, kWarps = 8;
   const double beside = s.queries >= 4 && shared ? 4 : 1, groups = tiles_of(s.queries, beside);
   const double chunks = std::max(1.0, std::min(kAtOnce / groups, tiles_of(s.rows, kWarps)));
@@ -100,6 +102,8 @@ inline double topk_many(const Search& s, bool shared, double capacity) {
   return 18900 + turns * beside * (of_chunk / kWarps * (2970 + 315 * loads) + 195 * sorts * sort) +
          chunks * (0.071 * s.k + 1.2 * beside) + 50 * s.k;
 }
+
+inline double topk_stream(const Search& s) { return s.k <= 32 ? stream_few(s) : stream_many(s); }
 
 /// Products on tensor cores, then the best of the candidates. Rows that are no whole vectors are read by the float, those
 /// that are copied first take their time before.

@@ -41,7 +41,6 @@ struct StreamShape {
   std::size_t ticket_bytes() const { return static_cast<std::size_t>(groups) * sizeof(unsigned); }
 };
 StreamShape stream_shape(const Search& search);
-double stream_effort(const Search& search);  // effort.h
 
 /// `lists` and `tickets` of the shape's sizes; tickets are zero between calls.
 fulcrum_status enqueue_stream(const Search& search, const StreamShape& shape, void* lists, unsigned* tickets,
@@ -81,6 +80,20 @@ TensorShape packed_shape(const Search& search, int terms);
 bool packed_takes(const Search& search, int terms);
 bool packed_pays(const Search& search, int terms);
 bool tensor_takes(std::int64_t queries, std::int64_t rows, std::int64_t d, std::int64_t k);
+
+/// A pass over the rows for every few queries is cheaper below these: products on tensor cores need a launch more.
+constexpr std::int64_t kTensorQueries = 9, kTensorPairs = 100'000;
+/// Rows so short that a warp which streams them has little to do at a time. A row that is not a multiple of 16 bytes
+/// costs tensor cores more, but once for all queries.
+constexpr std::int64_t kShortRow = 64, kShortRowPairs = 60'000, kUnevenRowPairs = 150'000;
+
+/// Where they take it.
+inline bool tensor_pays(const Search& s) {
+  const std::int64_t pairs = s.query_count * s.row_count;
+  if (s.query_count >= kTensorQueries) return pairs >= kTensorPairs;
+  if (s.d > kShortRow) return false;
+  return s.aligned ? pairs >= kShortRowPairs : s.query_count > 1 && pairs >= kUnevenRowPairs;
+}
 
 inline std::size_t TensorShape::bound_bytes() const {
   return static_cast<std::size_t>(padded_queries()) * (1 + kTops) * sizeof(unsigned);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "backends/cuda/effort.h"
 #include "backends/cuda/topk_stream.cuh"
 
 namespace fulcrum::backends::cuda::topk {
@@ -65,14 +64,9 @@ std::size_t shared_bytes(const StreamShape& shape) {
   return static_cast<std::size_t>(shape.capacity) * shape.queries * sizeof(Key);
 }
 
-/// Keys of a list in shared memory: with room for as many again, and never so few that it is always being sorted.
-int list_capacity(int k) {
-  return std::max(kLeastCapacity, 2 * static_cast<int>(std::bit_ceil(static_cast<unsigned>(k))));
-}
-
 /// Whether lists in shared memory, which are sorted one after the other, are worth a CTA for four of them: where one by one
 /// the queries would read far more than one another's rows, or where fours occupy the device.
-bool shares_lists(const Search& s) {
+bool share_lists(const Search& s) {
   const std::int64_t read = s.query_count * s.row_count * s.d * static_cast<std::int64_t>(sizeof(float));
   return read > kMuchRead || 2 * streaming::divide_up(s.query_count, 4) >= device().sms;
 }
@@ -80,7 +74,7 @@ bool shares_lists(const Search& s) {
 /// Queries and rows of a warp: few rows are spread over all SMs, many share what they load.
 void take_tile(const Search& s, StreamShape& shape) {
   const std::int64_t sms = device().sms;
-  shape.queries = s.query_count >= 4 && (shape.capacity == 0 || shares_lists(s)) ? 4 : 1;
+  shape.queries = s.query_count >= 4 && (shape.capacity == 0 || share_lists(s)) ? 4 : 1;
   shape.rows = 1;
   if (!s.aligned || shape.capacity > 0 || s.row_count < 4) return;
   if (s.query_count >= 8 && s.query_count * s.row_count >= 256 * sms) {
@@ -132,17 +126,12 @@ std::int64_t kept_rows(const Search& s) {
 
 }  // namespace
 
-double stream_effort(const Search& s) {
-  const effort::Search sizes{static_cast<double>(s.query_count), static_cast<double>(s.row_count),
-                             static_cast<double>(s.d), static_cast<double>(s.k)};
-  return s.k <= kWarpMost ? effort::topk_few(sizes)
-                          : effort::topk_many(sizes, shares_lists(s), list_capacity(s.k));
-}
-
 StreamShape stream_shape(const Search& s) {
   StreamShape shape{.threads = kThreads};
   if (take_short(s, shape) || take_spread(s, shape)) return shape;
-  if (s.k > kWarpMost) shape.capacity = list_capacity(s.k);
+  if (s.k > kWarpMost)
+    shape.capacity =
+        std::max(kLeastCapacity, 2 * static_cast<int>(std::bit_ceil(static_cast<unsigned>(s.k))));
   take_tile(s, shape);
   shape.groups = streaming::divide_up(s.query_count, shape.queries);
   const std::int64_t warps = shape.threads / 32, tiles = streaming::divide_up(s.row_count, shape.rows);

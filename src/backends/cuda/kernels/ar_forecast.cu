@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <span>
 
-#include "backends/cuda/effort.h"
 #include "backends/cuda/streaming.cuh"
 
 namespace fulcrum::backends::cuda::kernels {
@@ -231,16 +230,11 @@ fulcrum_status run(const fulcrum_args* a, void* stream, int64_t count) {
   return streaming::launch(kernel_for(f.order), shape, stream, count, f);
 }
 
-double effort_of(const fulcrum_args* a) {
-  return effort::forecast(static_cast<double>(a->dim[kSeries]), static_cast<double>(a->dim[kOrderOf]),
-                          static_cast<double>(a->dim[kSteps]));
-}
-
 }  // namespace
 
 std::span<const fulcrum_kernel> ar_forecast() {
-  static const fulcrum_kernel kernels[] = {fulcrum_kernel{
-      .variant = "default", .level = 2, .isa = streaming::isa, .run = run, .effort = effort_of}};
+  static const fulcrum_kernel kernels[] = {
+      fulcrum_kernel{.variant = "default", .level = 2, .isa = streaming::isa, .run = run}};
   return kernels;
 }
 

@@ -3,7 +3,6 @@
 //
 // attention on the device, in f16 and bf16: the best way for the shape ("default", "bf16"), our kernels by name
 // ("split...", "staged...", "groups...", "flash..."), and cuDNN's ("cudnn...").
-#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -11,7 +10,6 @@
 
 #include "backends/cuda/attention_choice.h"
 #include "backends/cuda/dnn_attention.h"
-#include "backends/cuda/effort.h"
 #include "backends/cuda/runtime.h"
 #include "backends/cuda/streaming.cuh"
 
@@ -88,51 +86,7 @@ int has_groups(const fulcrum_args* args) {
   const attention::Call call = attention::call_of(*args);
   return attention::groups_takes(call, groups_tiling(call));
 }
-
-double groups_effort(const effort::Attention& sizes, const attention::Tiling& tiling) {
-  return effort::attention_groups(sizes, attention::kGroupRows, tiling.cluster);
-}
-
-double split_effort(const effort::Attention& sizes, const attention::Tiling& tiling) {
-  return tiling.staged ? effort::attention_staged(sizes, tiling.tiles, tiling.step, tiling.parts())
-                       : effort::attention_split(sizes, tiling.tiles * tiling.row_warps, tiling.step,
-                                                 tiling.parts(), tiling.cluster);
-}
-
-effort::Attention sizes_of(const attention::Call& call) {
-  return {.heads = static_cast<double>(call.batches * call.heads),
-          .queries = static_cast<double>(call.queries),
-          .keys = static_cast<double>(call.keys),
-          .d = static_cast<double>(call.d),
-          .causal = call.causal};
-}
-
-enum class Name { fastest, split, staged, groups, flash, library };
-
-template <Name kName>
-double effort_of(const fulcrum_args* args) {
-  const attention::Call call = attention::call_of(*args);
-  const effort::Attention sizes = sizes_of(call);
-  if (kName == Name::flash) return effort::attention_flash(sizes);
-  if (kName == Name::library) return effort::attention_library(sizes);
-  if (kName == Name::groups) return groups_effort(sizes, groups_tiling(call));
-  if (kName == Name::staged) return split_effort(sizes, staged_tiling(call.d));
-  const bool splits = attention::split_takes(call);
-  if (kName == Name::split)
-    return splits ? split_effort(sizes, attention::tiling_for(call)) : effort::attention_flash(sizes);
-  // The fastest is found by trial.
-  double least = std::min(effort::attention_flash(sizes), effort::attention_library(sizes));
-  if (splits) {
-    const attention::Tiling groups = groups_tiling(call), staged = staged_tiling(call.d);
-    least = std::min(least, split_effort(sizes, attention::tiling_for(call)));
-    if (attention::groups_takes(call, groups)) least = std::min(least, groups_effort(sizes, groups));
-    if (attention::staged_takes(call, staged)) least = std::min(least, split_effort(sizes, staged));
-  }
-  return least;
-}
-
-fulcrum_kernel entry(const char* variant, Element element, int (*supports)(const fulcrum_args*),
-                     double (*effort)(const fulcrum_args*)) {
+fulcrum_kernel entry(const char* variant, Element element, int (*supports)(const fulcrum_args*)) {
   const bool f16 = element == Element::f16;
   return fulcrum_kernel{.variant = variant,
                         .precision = f16 ? "fp16" : "bf16",
@@ -141,27 +95,20 @@ fulcrum_kernel entry(const char* variant, Element element, int (*supports)(const
                         .supports = supports,
                         .plan = plan,
                         .drop = drop,
-                        .run = run,
-                        .effort = effort};
+                        .run = run};
 }
 
 std::vector<fulcrum_kernel> all() {
   std::vector<fulcrum_kernel> kernels = {
-      entry("default", Element::f16, nullptr, effort_of<Name::fastest>),
-      entry("bf16", Element::bf16, nullptr, effort_of<Name::fastest>),
-      entry("split", Element::f16, has_split, effort_of<Name::split>),
-      entry("split_bf16", Element::bf16, has_split, effort_of<Name::split>),
-      entry("staged", Element::f16, has_staged, effort_of<Name::staged>),
-      entry("staged_bf16", Element::bf16, has_staged, effort_of<Name::staged>),
-      entry("groups", Element::f16, has_groups, effort_of<Name::groups>),
-      entry("groups_bf16", Element::bf16, has_groups, effort_of<Name::groups>),
-      entry("flash", Element::f16, nullptr, effort_of<Name::flash>),
-      entry("flash_bf16", Element::bf16, nullptr, effort_of<Name::flash>)};
+      entry("default", Element::f16, nullptr),   entry("bf16", Element::bf16, nullptr),
+      entry("split", Element::f16, has_split),   entry("split_bf16", Element::bf16, has_split),
+      entry("staged", Element::f16, has_staged), entry("staged_bf16", Element::bf16, has_staged),
+      entry("groups", Element::f16, has_groups), entry("groups_bf16", Element::bf16, has_groups),
+      entry("flash", Element::f16, nullptr),     entry("flash_bf16", Element::bf16, nullptr)};
   for (fulcrum_kernel kernel : dnn_attention_kernels()) {
     // One name, one kernel.
     if (std::strcmp(kernel.variant, "cudnn") == 0 && std::strcmp(kernel.dtype, "bf16") == 0)
       kernel.variant = "cudnn_bf16";
-    kernel.effort = effort_of<Name::library>;
     kernels.push_back(kernel);
   }
   return kernels;

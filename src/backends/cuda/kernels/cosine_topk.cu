@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 
-#include "backends/cuda/effort.h"
 #include "backends/cuda/streaming.cuh"
 #include "backends/cuda/topk.h"
 
@@ -19,12 +18,6 @@ using topk::Search;
 enum Pointer { kQuery, kRows, kInverseNorm, kIds, kScores };
 enum Dim { kQ, kN, kD, kK };
 enum class Way { fastest, stream, tensor, packed };
-
-/// A pass over the rows for every few queries is cheaper below these: products on tensor cores need a launch more.
-constexpr std::int64_t kTensorQueries = 9, kTensorPairs = 100'000;
-/// Rows so short that a warp which streams them has little to do at a time. A row that is not a multiple of 16 bytes
-/// costs tensor cores more, but once for all queries.
-constexpr std::int64_t kShortRow = 64, kShortRowPairs = 60'000, kUnevenRowPairs = 150'000;
 
 Search search_of(const fulcrum_args& a) {
   const bool unit = a.scalar[0].i == 1;
@@ -46,10 +39,7 @@ Search search_of(const fulcrum_args& a) {
 bool takes_tensor(const Search& s, Way way) {
   if (way == Way::stream || !topk::tensor_takes(s.query_count, s.row_count, s.d, s.k)) return false;
   if (way == Way::tensor || way == Way::packed) return true;
-  const std::int64_t pairs = s.query_count * s.row_count;
-  if (s.query_count >= kTensorQueries) return pairs >= kTensorPairs;
-  if (s.d > kShortRow) return false;
-  return s.aligned ? pairs >= kShortRowPairs : s.query_count > 1 && pairs >= kUnevenRowPairs;
+  return topk::tensor_pays(s);
 }
 
 /// Shapes for operands of either alignment, and memory that is enough for both.
@@ -129,16 +119,6 @@ int tensor_supports(const fulcrum_args* a) {
   return available() && topk::tensor_takes(a->dim[kQ], a->dim[kN], a->dim[kD], a->dim[kK]);
 }
 
-template <Way kWay, int kTerms>
-double effort_of(const fulcrum_args* a) {
-  const Search s = search_of(*a);
-  const effort::Search sizes{static_cast<double>(s.query_count), static_cast<double>(s.row_count),
-                             static_cast<double>(s.d), static_cast<double>(s.k)};
-  if (kWay == Way::packed || (kWay == Way::fastest && takes_tensor(s, kWay) && topk::packed_pays(s, kTerms)))
-    return effort::topk_packed(sizes);
-  return takes_tensor(s, kWay) ? effort::topk_tensor(sizes) : topk::stream_effort(s);
-}
-
 /// The instruction set with the unit that multiplies, as far as tensor cores do.
 const char* isa_f16() {
   static const std::string name = std::string(streaming::isa()) + "+fp16";
@@ -163,8 +143,7 @@ fulcrum_kernel make(const char* variant, const char* precision) {
                         .supports = kWay == Way::tensor || kWay == Way::packed ? tensor_supports : nullptr,
                         .plan = plan<kWay, kTerms>,
                         .drop = drop,
-                        .run = run,
-                        .effort = effort_of<kWay, kTerms>};
+                        .run = run};
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include <new>
 #include <span>
 
-#include "backends/cuda/effort.h"
 #include "backends/cuda/lstm_grid.cuh"
 
 namespace fulcrum::backends::cuda::kernels {
@@ -223,15 +222,6 @@ fulcrum_status run(const fulcrum_args* a, void* stream, int64_t count) {
 }
 
 template <Way kWay>
-double effort_of(const fulcrum_args* a) {
-  const effort::Sequence s{.batch = static_cast<double>(a->dim[kBatch]),
-                           .inputs = static_cast<double>(a->dim[kInputs]),
-                           .hidden = static_cast<double>(a->dim[kHidden]),
-                           .steps = static_cast<double>(a->dim[kSteps])};
-  return kWay == Way::grid ? effort::sequence_steps(s) : effort::sequence(s, kWay == Way::best);
-}
-
-template <Way kWay>
 fulcrum_kernel make(const char* variant, int (*supports)(const fulcrum_args*) = nullptr) {
   return fulcrum_kernel{.variant = variant,
                         .level = 1,
@@ -239,8 +229,7 @@ fulcrum_kernel make(const char* variant, int (*supports)(const fulcrum_args*) = 
                         .supports = supports,
                         .plan = make_plan<kWay>,
                         .drop = drop,
-                        .run = run,
-                        .effort = effort_of<kWay>};
+                        .run = run};
 }
 
 }  // namespace
@@ -248,11 +237,7 @@ fulcrum_kernel make(const char* variant, int (*supports)(const fulcrum_args*) = 
 std::span<const fulcrum_kernel> lstm_sequence() {
   static const fulcrum_kernel kernels[] = {
       make<Way::best>("default"), make<Way::cluster>("cluster", fits_cluster), make<Way::grid>("grid"),
-      fulcrum_kernel{.variant = "steps",
-                     .level = 1,
-                     .isa = streaming::isa,
-                     .run = run_steps,
-                     .effort = effort_of<Way::grid>}};
+      fulcrum_kernel{.variant = "steps", .level = 1, .isa = streaming::isa, .run = run_steps}};
   return kernels;
 }
 
