@@ -47,19 +47,25 @@ class Replayer {
   }
 
  private:
-  // An idle device runs at a fraction of its clock: it works for a while before anything is sized or counted.
+  // An idle device runs at a fraction of its clock: it works for a while before anything is sized or counted. The
+  // shortest run counts: one that was held up would make batches of a call or two, too short for the clock.
   Result<double> warm_up(backends::Replay& pilot) {
     const double until = session_.now() + std::min(config_.warmup_seconds, kWarmShare * seconds_);
-    double seconds = 0;
+    double least = INFINITY;
     for (int i = 0; i < 2 || (i < kMostWarm && session_.now() < until); ++i) {  // the first uploads the batch
-      FULCRUM_TRY(seconds, pilot.run());
+      FULCRUM_TRY(const double seconds, pilot.run());
+      least = std::min(least, seconds);
     }
-    return seconds / pilot.calls();
+    return least / pilot.calls();
   }
 
   // A batch of one is longer a call than a batch of many: measured once more when the first guess fell short.
   Result<backends::Replay> longer(backends::DeviceCall& call, backends::Replay batch) {
-    FULCRUM_TRY(double seconds, batch.run());
+    double seconds = INFINITY;
+    for (int i = 0; i < 3; ++i) {
+      FULCRUM_TRY(const double once, batch.run());
+      seconds = std::min(seconds, once);
+    }
     if (seconds >= kBatchSeconds) return batch;
     return call.record(calls_for(seconds / batch.calls(), call.sets(), seconds_));
   }

@@ -210,6 +210,17 @@ TEST_F(Device, ResidentTimesSingleCallsAndTheDeviceAloneBesideThem) {
   EXPECT_TRUE(m->path.empty());
 }
 
+TEST_F(Device, BatchesThatWereHeldUpDoNotMakeThemShort) {
+  config_.regime = Regime::resident;
+  config_.budget_seconds = 0.2;
+  config_.warmup_seconds = 1e-3;  // ends with the first that was held up
+  control_->held_seconds = 5e-3;
+  const auto m = measure();
+  ASSERT_TRUE(m.ok()) << m.error().message;
+  ASSERT_TRUE(m->device_seconds.has_value());
+  EXPECT_GE(m->device_calls, 20);
+}
+
 TEST_F(Device, AKernelIsHeldAgainstThePeakOfTheUnitItsInstructionSetNames) {
   Machine machine;
   machine.gpus.emplace_back();

@@ -15,6 +15,7 @@ struct FakeGpuControl {
   double gap_seconds;     // in every trip, before anything is enqueued: the host does something else
   double wake_seconds;    // from the device's last end until the wait returns
   double traced_seconds;  // what tracing adds to every call that enqueues
+  double held_seconds;    // added to every third recorded batch: something held it up
   const char* state;      // what state() returns
   int available;
   long long activity_starts;
