@@ -51,6 +51,8 @@ TEST_P(Simd, MatmulIsRightOverSeveralBlocksOfEachSize) {
   check("matmul", "M=97,N=385,K=257,epilogue=relu");
   check("matmul", "M=3,N=1031,K=700");
   check("matmul", "M=5,N=2049,K=300,epilogue=gelu");
+  check("matmul", "M=1,N=8197,K=31,epilogue=gelu");
+  check("matmul", "M=37,N=13,K=300,epilogue=relu");
 }
 
 TEST_P(Simd, MatmulGivesAnElementTheSameBitsInEveryTileAndBlock) {
@@ -77,10 +79,25 @@ TEST_P(Simd, MatmulGivesAnElementTheSameBitsInEveryTileAndBlock) {
     ASSERT_NO_FATAL_FAILURE(run("matmul", args));
     for (const float value : few) ASSERT_EQ(value, c[0]) << rows;
   }
+  for (const std::int64_t columns :
+       {9, 12, 15, 16, 31, 60, 100}) {  // high tiles, and one row along those of B
+    std::vector<float> right;
+    for (const float value : column) right.insert(right.end(), static_cast<std::size_t>(columns), value);
+    args.ptr[1] = right.data();
+    args.ptr[3] = c.data();
+    args.dim[1] = columns;
+    for (const std::int64_t rows : {1, 5, 11, 12, 13, 23, 25, 130}) {
+      args.dim[0] = rows;
+      ASSERT_NO_FATAL_FAILURE(run("matmul", args));
+      for (std::int64_t i = 0; i < rows * columns; ++i)
+        ASSERT_EQ(c[static_cast<std::size_t>(i)], c[0]) << rows << " x " << columns << " at " << i;
+    }
+  }
 }
 
 TEST_P(Simd, MatmulHasTheSameBitsInWhateverRangesOfPiecesItIsDone) {
-  for (const std::string_view shape : {"M=35,N=232,K=700", "M=33,N=100,K=900", "M=5,N=300,K=2000"}) {
+  for (const std::string_view shape :
+       {"M=35,N=232,K=700", "M=33,N=100,K=900", "M=5,N=300,K=2000", "M=1,N=820,K=700", "M=60,N=99,K=40"}) {
     auto problem = ops::Problem::make(op_of("matmul"), *parse_shape(shape));
     ASSERT_TRUE(problem.ok());
     ASSERT_NO_FATAL_FAILURE(run("matmul", problem->args()));

@@ -94,6 +94,10 @@ TEST_P(SimdPages, SoMayThoseOfProductsAndConvolutionsOfEveryWidth) {
         ASSERT_NO_FATAL_FAILURE(check(matmul, fmt::format("{},N={},{}", rows, n, depth)));
     }
   }
+  for (int n = 50; n < 82; ++n) {
+    for (const int k : {1, 3, 8, 12, 31})
+      ASSERT_NO_FATAL_FAILURE(check(matmul, fmt::format("M=1,N={},K={}", n, k)));
+  }
   ASSERT_NO_FATAL_FAILURE(check(matmul, "M=7,N=517,K=700"));
   const ops::Op& conv2d = op_of("conv2d");
   for (int w = 1; w < 140; ++w) {

@@ -217,7 +217,7 @@ TEST(Split, PiecesCoverTheOutput) {
   EXPECT_EQ(pieces("vec_add", "n=16,B=5,layout=list"), 5);
   EXPECT_EQ(pieces("dot", "n=4097"), 2);
   EXPECT_EQ(pieces("softmax", "rows=3,n=8193"), 6);
-  EXPECT_EQ(pieces("matmul", "M=33,N=129,K=1"), 4);
+  EXPECT_EQ(pieces("matmul", "M=33,N=129,K=1"), 5) << "bands of whole rows";
   EXPECT_EQ(pieces("cosine_similarity", "Q=33,N=65,D=1"), 6);
   EXPECT_EQ(pieces("ar_forecast", "S=40,H=5,p=5,T=10"), 1);
   EXPECT_EQ(pieces("ar_forecast", "S=40,H=64,p=60,T=70"), 3) << "long chains go to other threads";
@@ -225,9 +225,13 @@ TEST(Split, PiecesCoverTheOutput) {
 }
 
 TEST(Split, FewDeepTilesBecomeMany) {
-  for (const auto& [m, n, k, pieces] : {std::tuple{35, 232, 16, 4},
+  for (const auto& [m, n, k, pieces] : {std::tuple{35, 232, 16, 5},
                                         {35, 232, 1162, 16},
                                         {19, 189, 1143, 6},
+                                        {26, 193, 13, 4},
+                                        {26, 192, 13, 2},
+                                        {8, 193, 13, 2},
+                                        {1000, 2003, 30, 125},
                                         {1, 4096, 4096, 64},
                                         {512, 512, 512, 128},
                                         {2048, 2048, 2048, 1024},
@@ -237,11 +241,14 @@ TEST(Split, FewDeepTilesBecomeMany) {
                                         {5, 5, 0, 1}}) {
     const MatmulTiles tiles(m, n, k);
     EXPECT_EQ(tiles.pieces(), pieces) << m << " x " << n << " x " << k;
-    EXPECT_LE(tiles.columns, kMatmulTileColumns);
+    EXPECT_TRUE(tiles.columns <= kMatmulTileColumns || tiles.across == 1) << m << " x " << n << " x " << k;
     // Every tile has elements, and the last reach the end.
     EXPECT_TRUE(m == 0 || ((tiles.down - 1) * tiles.rows < m && tiles.down * tiles.rows >= m));
     EXPECT_TRUE(n == 0 || ((tiles.across - 1) * tiles.columns < n && tiles.across * tiles.columns >= n));
   }
+  constexpr std::int64_t kHuge = (std::int64_t{1} << 40) + 1;
+  EXPECT_GT(MatmulTiles(100, kHuge, kHuge).across, 1) << "a right side that no memory has";
+  EXPECT_EQ(MatmulTiles(26, 193, 13).across, 1) << "threads would share the line that two tiles meet in";
   EXPECT_EQ(MatmulTiles(64, 128, 4096, 1).pieces(), 16);
   EXPECT_EQ(MatmulTiles(64, 128, 4096, 48).pieces(), 2) << "a batch is many pieces as it is";
 }

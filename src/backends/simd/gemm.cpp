@@ -17,6 +17,7 @@
 
 #include "backends/simd/gemm.h"
 #include "backends/simd/gemm_narrow-inl.h"
+#include "backends/simd/gemm_row-inl.h"
 #include "backends/simd/gemm_thin-inl.h"
 #include "backends/simd/math-inl.h"
 #include "backends/simd/workspace.h"
@@ -76,6 +77,15 @@ HWY_INLINE void store_lanes(Floats v, float* to, std::size_t n) {
   n == kLanes ? hn::StoreU(v, Float(), to) : store_first(v, to, n);
 }
 
+/// The compiler must not see where v comes from, or it loads it anew for every use.
+HWY_INLINE void load_once([[maybe_unused]] Floats& v) {
+#if HWY_TARGET <= HWY_AVX3
+  __asm__("" : "+v"(v.raw));
+#elif HWY_TARGET <= HWY_SSE4
+  __asm__("" : "+x"(v.raw));
+#endif
+}
+
 /// How the last vector of a tile is read from B: as a whole, or only its first lanes, since B ends there. Where those
 /// are half of them or less, half a vector does, at half the cost.
 enum class End { whole, cut, half };
@@ -83,9 +93,8 @@ enum class End { whole, cut, half };
 #if HWY_TARGET <= HWY_AVX3
 using Narrow = hn::Half<Float>;
 using Narrows = hn::Vec<Narrow>;
-/// The compiler must not see that v is a broadcast, or it loads its value twice.
 HWY_INLINE Narrows narrow(Floats& v) {
-  __asm__("" : "+v"(v.raw));
+  load_once(v);
   return hn::LowerHalf(Narrow(), v);
 }
 #else
@@ -123,20 +132,18 @@ HWY_INLINE void tile(const Matrix& a, const Matrix& b, const Sums& c, std::size_
     }
     if constexpr (kHalf) end[i] = first ? hn::Zero(dn) : hn::MaskedLoad(mask, dn, at + kAtEnd);
   }
-  for (std::size_t k = 0; k < depth; ++k) {
+  const FirstLanes cut(c.last);
+  const auto add = [&](std::size_t k) HWY_ATTR __attribute__((always_inline)) {
     const float* from = b.data + k * b.stride;
     Floats right[kFull + (kFull == 0)];
     Narrows right_end;
     HWY_UNROLL(4)
     for (std::size_t v = 0; v < kFull; ++v) {
-      const bool cut = v + 1 == kVectors && kEnd == End::cut;
-      right[v] = cut ? load_first(from + v * kLanes, c.last) : hn::LoadU(d, from + v * kLanes);
+      const bool ends = v + 1 == kVectors && kEnd == End::cut;
+      right[v] = ends ? cut.load(from + v * kLanes) : hn::LoadU(d, from + v * kLanes);
+      load_once(right[v]);
     }
     if constexpr (kHalf) right_end = hn::MaskedLoad(mask, dn, from + kAtEnd);
-    if (ahead) {
-      HWY_UNROLL(3)
-      for (std::size_t v = 0; v < kVectors; ++v) __builtin_prefetch(from + kTileColumns + v * kLanes, 0, 2);
-    }
     HWY_UNROLL(16)
     for (std::size_t i = 0; i < kRows; ++i) {
       auto left = hn::Set(d, a.data[i * a.stride + k]);
@@ -144,6 +151,16 @@ HWY_INLINE void tile(const Matrix& a, const Matrix& b, const Sums& c, std::size_
       HWY_UNROLL(4)
       for (std::size_t v = 0; v < kFull; ++v) sum[i][v] = hn::MulAdd(left, right[v], sum[i][v]);
     }
+  };
+  if (ahead) {
+    for (std::size_t k = 0; k < depth; ++k) {
+      HWY_UNROLL(3)
+      for (std::size_t v = 0; v < kVectors; ++v)
+        __builtin_prefetch(b.data + k * b.stride + kTileColumns + v * kLanes, 0, 2);
+      add(k);
+    }
+  } else {
+    for (std::size_t k = 0; k < depth; ++k) add(k);
   }
   HWY_UNROLL(16)
   for (std::size_t i = 0; i < kRows; ++i) {
@@ -169,12 +186,24 @@ HWY_NOINLINE void column_of_tiles(Matrix a, Matrix b, Sums c, std::size_t depth,
 
 using Tiles = void (*)(Matrix, Matrix, Sums, std::size_t, bool, std::size_t);
 
+/// Of a tile of so many vectors. With one, eight sums would wait for each other whenever something else does; with more
+/// than twelve the rows' addresses would not fit into registers.
+constexpr std::size_t most_rows(std::size_t vectors) {
+  return HWY_TARGET <= HWY_AVX3 && vectors == 1 ? 12 : kTileRows;
+}
+
+template <std::size_t kRows, std::size_t kVectors, End kEnd>
+constexpr Tiles tiles_of() {
+  if constexpr (kRows <= most_rows(kVectors)) return column_of_tiles<kRows, kVectors, kEnd>;
+  return nullptr;
+}
+
 /// Entry (rows - 1) * kTileVectors + vectors - 1.
 template <End kEnd, std::size_t... kIndex>
 constexpr std::array<Tiles, sizeof...(kIndex)> tiles(std::index_sequence<kIndex...>) {
-  return {column_of_tiles<kIndex / kTileVectors + 1, kIndex % kTileVectors + 1, kEnd>...};
+  return {tiles_of<kIndex / kTileVectors + 1, kIndex % kTileVectors + 1, kEnd>()...};
 }
-using TileIndex = std::make_index_sequence<kTileRows * kTileVectors>;
+using TileIndex = std::make_index_sequence<most_rows(1) * kTileVectors>;
 constexpr auto kWholeTiles = tiles<End::whole>(TileIndex());
 constexpr auto kCutTiles = tiles<End::cut>(TileIndex());
 
@@ -196,7 +225,8 @@ void multiply_column(Matrix a, Matrix b, float* c, std::size_t stride, std::size
   const auto& table = tiles_for(last, cut);
   const bool far = first && !cut;
   // So many tiles of `height` rows, and then some of one row less.
-  const std::size_t count = (rows + kTileRows - 1) / kTileRows, height = (rows + count - 1) / count;
+  const std::size_t most = most_rows(vectors);
+  const std::size_t count = (rows + most - 1) / most, height = (rows + count - 1) / count;
   const std::size_t high = count - (count * height - rows);
   table[(height - 1) * kTileVectors + vectors - 1](a, b, Sums{c, stride, last, far, ahead}, depth, first,
                                                    high);
@@ -301,6 +331,28 @@ void multiply_few_rows(const Product& p, const Area& area) {
   }
 }
 
+/// Whether one row is multiplied along the rows of B. Not a few columns, whose sums would wait for each other; nor a part of
+/// the columns where B is far away: fetching ahead along the rows would fetch those of other threads. By trial on a Xeon.
+bool is_along(const Product& p, const Area& area) {
+  constexpr std::size_t kLeastColumns = 56, kNearElements = 256 * 1024, kManyColumns = 768;
+  if (area.rows != 1 || area.columns < kLeastColumns || p.depth == 0) return false;
+  return area.columns == p.b.stride || p.depth * p.b.stride <= kNearElements || area.columns >= kManyColumns;
+}
+
+/// So, all of k for as many columns as sums stay near.
+void multiply_along(const Product& p, const Area& area) {
+  constexpr std::size_t kSums = 4096;
+  const float* a = p.a.data + area.row * p.a.stride;
+  float* const sums = workspace(kSums);
+  for (std::size_t j = 0; j < area.columns; j += kSums) {
+    const Area block{area.row, area.column + j, 1, std::min(kSums, area.columns - j)};
+    float* c = p.c + block.row * p.stride + block.column;
+    multiply_row(a, Matrix{p.b.data + block.column, p.b.stride}, sums ? sums : c, block.columns, p.depth);
+    if (sums) copy_sums(sums, kSums, p, block);
+    finish(p, block);
+  }
+}
+
 /// B[depth, columns] as panels of kTileColumns columns, the last one filled up with zeros.
 void copy_panels(Matrix b, std::size_t depth, std::size_t columns, float* to) {
   const Float d;
@@ -370,6 +422,7 @@ void multiply_area(const Product& p, const Area& area) {
   // Targets without masked loads read the cut last vector of a row of B lane by lane: only copying avoids that.
   const bool slow_cut = HWY_TARGET > HWY_AVX2 && area.columns % kLanes != 0;
   if (area.rows <= kTileRows || p.depth == 0) {
+    if (is_along(p, area)) return multiply_along(p, area);
     const bool once = p.depth * area.columns <= kFewRowsElements || area.columns <= kFewTiles * kTileColumns;
     return once ? multiply_in_place(p, area) : multiply_few_rows(p, area);
   }

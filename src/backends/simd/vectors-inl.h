@@ -39,6 +39,23 @@ HWY_INLINE Floats load_first(const float* from, std::size_t n) {
 #endif
 }
 
+/// load_first() of the same lanes again and again: the compiler makes its mask anew for every vector.
+class FirstLanes {
+ public:
+  HWY_INLINE explicit FirstLanes(std::size_t n) : n_(n), mask_(hn::FirstN(Float(), n)) {}
+  HWY_INLINE Floats load(const float* from) const {
+#if HWY_TARGET <= HWY_AVX2
+    return hn::MaskedLoad(mask_, Float(), from);
+#else
+    return load_first(from, n_);
+#endif
+  }
+
+ private:
+  [[maybe_unused]] std::size_t n_;
+  [[maybe_unused]] hn::Mask<Float> mask_;
+};
+
 /// Lanes [0, n) to memory; 0 <= n < kLanes.
 HWY_INLINE void store_first(Floats v, float* to, std::size_t n) {
   const Float d;

@@ -47,8 +47,10 @@ void partial(const fulcrum_args* a, std::int32_t, std::int64_t begin, std::int64
   for (std::int64_t piece = begin; piece < end; ++piece) {
     const std::int64_t row = piece / tiles.across * tiles.rows;
     const std::int64_t column = piece % tiles.across * tiles.columns;
+    const std::int64_t right = std::min(column + tiles.columns, n);
     for (std::int64_t i = row; i < std::min(row + tiles.rows, m); ++i) {
-      tile_row(*a, i, column, std::min(tiles.columns, n - column));
+      for (std::int64_t j = column; j < right; j += ops::kMatmulTileColumns)
+        tile_row(*a, i, j, std::min(ops::kMatmulTileColumns, right - j));
     }
   }
 }
