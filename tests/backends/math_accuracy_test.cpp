@@ -21,9 +21,6 @@ HWY_INLINE void for_each_vector(const float* x, float* y, std::size_t n, Functio
   if (i < n) store_first(function(load_first(x + i, n - i)), y + i, n - i);
 }
 
-struct Exp {
-  HWY_INLINE Floats operator()(Floats x) const { return exp(x); }
-};
 struct ExpOfNegative {
   HWY_INLINE Floats operator()(Floats x) const { return exp_of_negative(x); }
 };
@@ -46,7 +43,6 @@ struct Gelu {
   HWY_INLINE Floats operator()(Floats x) const { return gelu(x); }
 };
 
-void apply_exp(const float* x, float* y, std::size_t n) { for_each_vector(x, y, n, Exp()); }
 void apply_exp_of_negative(const float* x, float* y, std::size_t n) {
   for_each_vector(x, y, n, ExpOfNegative());
 }
@@ -66,7 +62,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
+#include <cfenv>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -76,7 +74,6 @@ HWY_AFTER_NAMESPACE();
 namespace fulcrum::backends::simd {
 namespace {
 
-HWY_EXPORT(apply_exp);
 HWY_EXPORT(apply_exp_of_negative);
 HWY_EXPORT(apply_sigmoid);
 HWY_EXPORT(apply_tanh);
@@ -89,7 +86,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 struct Case {
-  const char* name;
+  std::string_view name;
   void (*apply)(const float*, float*, std::size_t);
   double (*reference)(double);
   double ulps, floor;
@@ -100,8 +97,6 @@ bool anywhere(float) { return true; }
 bool not_positive(float x) { return x <= 0; }
 
 const Case kCases[] = {
-    {"exp", [](const float* x, float* y, std::size_t n) { (HWY_DYNAMIC_DISPATCH(apply_exp))(x, y, n); },
-     test::exp_reference, 8, 0x1p-126, anywhere},
     {"exp_of_negative",
      [](const float* x, float* y, std::size_t n) { (HWY_DYNAMIC_DISPATCH(apply_exp_of_negative))(x, y, n); },
      test::exp_reference, 8, 0x1p-126, not_positive},
@@ -122,6 +117,11 @@ const Case kCases[] = {
     {"log", [](const float* x, float* y, std::size_t n) { (HWY_DYNAMIC_DISPATCH(apply_log))(x, y, n); },
      test::log_reference, 4, 0x1p-126, anywhere},
 };
+
+const Case& named(std::string_view name) {
+  return *std::find_if(std::begin(kCases), std::end(kCases),
+                       [&](const Case& one) { return one.name == name; });
+}
 
 class Math : public ::testing::TestWithParam<std::string> {
  protected:
@@ -156,14 +156,22 @@ TEST_P(Math, StaysWithinToleranceOnSampledFloats) {
   }
 }
 
+// A hundred times as long as other lanes, on some CPUs: what a row is filled up with must not cost that.
+TEST_P(Math, ExpOfMinusInfinityIsNoUnderflow) {
+  for (const float x : {-kInfinity, -1000.0F, -105.0F}) {
+    std::feclearexcept(FE_ALL_EXCEPT);
+    EXPECT_EQ(one(named("exp_of_negative"), x), 0);
+    EXPECT_FALSE(std::fetestexcept(FE_UNDERFLOW)) << x;
+  }
+}
+
 TEST_P(Math, GivesExactLimitsAndKeepsNan) {
-  const Case &exp = kCases[0], &negative = kCases[1], &sigmoid = kCases[2], &tanh = kCases[3],
-             &gelu = kCases[4], &swish = kCases[5], &expm1 = kCases[6], &log = kCases[7];
+  const Case &exp = named("exp_of_negative"), &sigmoid = named("sigmoid"), &tanh = named("tanh"),
+             &gelu = named("gelu"), &swish = named("swish"), &expm1 = named("expm1_of_negative"),
+             &log = named("log");
   EXPECT_EQ(one(exp, -kInfinity), 0);
-  EXPECT_EQ(one(exp, kInfinity), kInfinity);
-  EXPECT_EQ(one(exp, 1000), kInfinity);
+  EXPECT_EQ(one(exp, -1000), 0);
   EXPECT_EQ(one(exp, 0), 1);
-  EXPECT_EQ(one(negative, -kInfinity), 0);
   EXPECT_EQ(one(sigmoid, -kInfinity), 0);
   EXPECT_EQ(one(sigmoid, -1000), 0);
   EXPECT_EQ(one(sigmoid, kInfinity), 1);
@@ -198,15 +206,16 @@ TEST_P(Math, GivesExactLimitsAndKeepsNan) {
 }
 
 TEST_P(Math, KeepsDenormalResultsOfExp) {
-  EXPECT_NEAR(one(kCases[0], -100) / 0x1p-149F, 27, 1);  // e^-100 is 26.5 steps of the smallest denormal
-  EXPECT_GT(one(kCases[2], -88.8F), 0);
+  EXPECT_NEAR(one(named("exp_of_negative"), -100) / 0x1p-149F, 27,
+              1);  // e^-100 is 26.5 steps of the smallest denormal
+  EXPECT_GT(one(named("sigmoid"), -88.8F), 0);
 }
 
 TEST_P(Math, TanhIsOddInEveryBitAndNeverAboveOne) {
   for (std::uint32_t bits = 0; bits < 0x7F800000U; bits += 16411) {
     const float x = std::bit_cast<float>(bits);
-    const float up = one(kCases[3], x);
-    ASSERT_EQ(std::bit_cast<std::uint32_t>(up), std::bit_cast<std::uint32_t>(-one(kCases[3], -x))) << x;
+    const float up = one(named("tanh"), x);
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(up), std::bit_cast<std::uint32_t>(-one(named("tanh"), -x))) << x;
     ASSERT_LE(up, 1) << x;
   }
 }

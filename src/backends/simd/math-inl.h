@@ -17,9 +17,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace fulcrum::backends::simd::HWY_NAMESPACE {
 
-// Beyond these every f32 exp is 0 or Inf; finite, so that the range reduction never sees Inf - Inf.
-inline constexpr float kExpLow = -150.0F;
-inline constexpr float kExpHigh = 150.0F;
+// Below this every f32 exp is 0.
+inline constexpr float kExpLow = -104.0F;
 inline constexpr float kLog2E = 1.44269504F;
 // Beyond these a sigmoid is 0 or 1, and the exponential it is made of neither infinite nor denormal.
 inline constexpr float kSigmoidLow = -110.0F;
@@ -78,9 +77,11 @@ HWY_ALIGN inline constexpr float kPowers[32] = {
     1.575980845F, 1.610490332F, 1.645755478F, 1.681792831F, 1.718619298F, 1.756252160F, 1.794709075F,
     1.834008086F, 1.874167634F, 1.915206561F, 1.957144124F};
 
-/// exp for kExpLow <= x <= kExpHigh or NaN. x = k ln 2 + r with k a multiple of 1/32: adding 1.5 * 2^23 / 32 rounds
-/// to such multiples and leaves the table index in the low bits.
-HWY_INLINE Floats exp_clamped(Floats x) {
+/// exp for x <= 100 or NaN. x = k ln 2 + r with k a multiple of 1/32: adding 1.5 * 2^23 / 32 rounds to such multiples and
+/// leaves the table index in the low bits. Lanes that end as 0 take no part in the last step: on some CPUs a result too
+/// small for a float takes a hundred times as long as another, and -Inf is what rows are filled up with.
+HWY_INLINE Floats exp_of_negative(Floats x) {
+  const __mmask16 is_more = _mm512_cmp_ps_mask(x.raw, _mm512_set1_ps(kExpLow), _CMP_NLT_UQ);
   const Floats shift = set(0x1.8p18F);
   const auto z = hn::MulAdd(x, set(kLog2E), shift);
   const auto k = hn::Sub(z, shift);
@@ -89,7 +90,7 @@ HWY_INLINE Floats exp_clamped(Floats x) {
                                         _mm512_load_ps(kPowers + 16))};
   const auto u = hn::MulAdd(r, set(0.500011057F), set(1.00001474F));
   const auto e = hn::MulAdd(hn::Mul(t, r), u, t);
-  return Floats{_mm512_scalef_ps(e.raw, k.raw)};
+  return Floats{_mm512_maskz_scalef_ps(is_more, e.raw, k.raw)};
 }
 
 /// e^x - 1 for x <= 0, as 2^k expm1(r) + (2^k - 1).
@@ -112,7 +113,7 @@ struct ScaledPowers {
 };
 HWY_ALIGN inline constexpr ScaledPowers kScaledPowers;
 
-/// kSigmoidScale (1 + e^-x) for kSigmoidLow - 20 <= x <= kSigmoidHigh or NaN: as in exp_clamped(), but the last product
+/// kSigmoidScale (1 + e^-x) for kSigmoidLow - 20 <= x <= kSigmoidHigh or NaN: as in exp_of_negative(), but the last product
 /// goes into the sum.
 HWY_INLINE Floats sigmoid_sum(Floats x) {
   const Floats shift = set(0x1.8p18F);
@@ -172,7 +173,7 @@ HWY_INLINE Floats power_of_two(hn::Vec<hn::RebindToSigned<Float>> k) {
   return hn::BitCast(Float(), hn::ShiftLeft<23>(hn::Add(k, hn::Set(di, 127))));
 }
 
-/// exp for kExpLow <= x <= kExpHigh; ln 2 in two parts of which the first times k is exact.
+/// exp for -150 <= x <= 150; ln 2 in two parts of which the first times k is exact.
 HWY_INLINE Floats exp_clamped(Floats x) {
   const auto k = hn::NearestInt(hn::Mul(x, set(kLog2E)));
   const auto kf = hn::ConvertTo(Float(), k);
@@ -187,6 +188,13 @@ HWY_INLINE Floats exp_clamped(Floats x) {
   return hn::Mul(hn::Mul(e, power_of_two(half)), power_of_two(hn::Sub(k, half)));
 }
 
+/// exp for x <= 100 or NaN. Lanes that end as 0 take a way of their own: on some CPUs a result too small for a float takes a
+/// hundred times as long as another, and -Inf is what rows are filled up with.
+HWY_INLINE Floats exp_of_negative(Floats x) {
+  const auto is_less = hn::Lt(x, set(kExpLow));
+  return hn::IfThenZeroElse(is_less, exp_clamped(hn::IfThenZeroElse(is_less, x)));
+}
+
 /// e^x - 1 for x <= 0, as 2^k expm1(r) + (2^k - 1).
 HWY_INLINE Floats expm1_of_negative(Floats x) {
   const auto c = at_least(kExpm1Low, x);
@@ -196,7 +204,7 @@ HWY_INLINE Floats expm1_of_negative(Floats x) {
   return hn::MulAdd(q, power, hn::Sub(power, set(1.0F)));
 }
 
-/// e^x / (1 + e^x) for kExpLow <= x <= kSigmoidHigh or NaN: no case for the sign, because below zero the sum is 1 and
+/// e^x / (1 + e^x) for kSigmoidLow <= x <= kSigmoidHigh or NaN: no case for the sign, because below zero the sum is 1 and
 /// above it the quotient forgives an error of e^x.
 HWY_INLINE Floats sigmoid_clamped(Floats x) {
   const auto e = exp_clamped(x);
@@ -240,11 +248,6 @@ HWY_INLINE Floats tanh(Floats x) {
 }
 
 #endif
-
-HWY_INLINE Floats exp(Floats x) { return exp_clamped(at_most(kExpHigh, at_least(kExpLow, x))); }
-
-/// exp for x <= kExpHigh, which needs one clamp less.
-HWY_INLINE Floats exp_of_negative(Floats x) { return exp_clamped(at_least(kExpLow, x)); }
 
 HWY_INLINE Floats sigmoid(Floats x) {
   return sigmoid_clamped(at_most(kSigmoidHigh, at_least(kSigmoidLow, x)));

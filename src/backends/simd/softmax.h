@@ -39,7 +39,8 @@ fulcrum_status run_rows(const fulcrum_args* a, void*, std::int64_t count) {
 template <RowsPhase kPhase>
 void partial_rows(const fulcrum_args* a, std::int32_t phase, std::int64_t begin, std::int64_t end,
                   void* scratch) {
-  kPhase(*a, phase == 1, begin, end, static_cast<ops::SoftmaxPart*>(scratch) + begin);
+  auto* parts = static_cast<ops::SoftmaxPart*>(scratch);  // null: rows of one chunk need none
+  kPhase(*a, phase == 1, begin, end, parts ? parts + begin : nullptr);
 }
 
 template <RunRows kRun, RowsPhase kPhase>

@@ -239,10 +239,10 @@ void attend_row(const Block& block, std::int64_t query) {
       .run();
 }
 
-/// In keys of a block, times D: what a block takes beside its keys, and one query by itself with its keys, by times of a
-/// Xeon with AVX-512 and blocks of 32.
+/// In keys of a block, times D: what a block takes beside its keys, a query by itself with its keys, and every query for its
+/// result, by times of a Xeon and a Zen 5 with AVX-512 and blocks of 32.
 double attention_effort(const fulcrum_args& args) {
-  constexpr double kBlockKeys = 37, kLoneKeys = 3.7, kLoneKey = 3.5 / kBlock;
+  constexpr double kBlockKeys = 6, kLoneKeys = 0.7, kLoneKey = 0.075, kResultKeys = 45;
   const ops::Attention a(args);
   constexpr auto kRows = static_cast<std::int64_t>(kBlock);
   const std::int64_t blocks = a.queries / kRows, rest = a.queries % kRows;
@@ -260,7 +260,8 @@ double attention_effort(const fulcrum_args& args) {
   } else {
     sum += static_cast<double>(rest) * (kLoneKeys + kLoneKey * last);
   }
-  return static_cast<double>(a.batches * a.heads * a.d) * sum;
+  return static_cast<double>(a.batches * a.heads) *
+         (static_cast<double>(a.d) * sum + kResultKeys * static_cast<double>(a.queries));
 }
 
 void attend_pieces(const fulcrum_args& args, std::int64_t begin, std::int64_t end) {

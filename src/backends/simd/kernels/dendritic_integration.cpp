@@ -126,7 +126,7 @@ HWY_NOINLINE void integrate(const fulcrum_args& a, std::size_t first, std::size_
   const auto* w = a.in<float>(1);
   const auto* state = a.in<float>(2);
   auto* out = a.out<float>(3);
-  Block block;
+  Block block = {};  // the last vector is done as a whole, and f of what lay there may take long
   const std::size_t step = std::max<std::size_t>(1, kBlock / dendrites);
   for (std::size_t n = first; n < last; n += step) {
     const std::size_t neurons = std::min(step, last - n);
