@@ -3,6 +3,7 @@
 //
 // What calls of the GPU's kernels are said to take, without a GPU: numbers for every size, and the shapes of the paths.
 #include "backends/cuda/effort.h"
+#include "backends/cuda/lstm_effort.h"
 
 #include <gtest/gtest.h>
 
@@ -46,8 +47,22 @@ TEST(CudaEffort, OfASequenceKnowsWavesAndWhereClustersEnd) {
     return sequence({.batch = batch, .inputs = 32, .hidden = hidden, .steps = 50}, false);
   };
   EXPECT_GT(of(68, 128), 1.5 * of(64, 128)) << "eight clusters of eight rows at once";
-  EXPECT_GT(of(4, 8), 2 * of(4, 9)) << "too small for clusters: a launch a step";
+  EXPECT_LT(of(4, 8), of(4, 9)) << "one CTA waits for no other";
   EXPECT_GT(of(4, 300), 2 * of(4, 256)) << "too wide for clusters";
+}
+
+TEST(CudaEffort, OfACellPrefersWarpsWithNoMoreRowsThanThereAre) {
+  const Cell few{.batch = 4, .inputs = 37, .hidden = 621},
+      many{.batch = 1000, .inputs = 1024, .hidden = 1024};
+  EXPECT_LT(cell_warps(few, 4), cell_warps(few, 8));
+  EXPECT_LT(cell_warps(few, 8), cell_warps(few, 16));
+  const Cell suite{.batch = 32, .inputs = 64, .hidden = 128},
+      larger{.batch = 64, .inputs = 64, .hidden = 256};
+  EXPECT_EQ(cell_fastest(suite), cell_warps(suite, 8)) << "seen: 10.6 us, and 11.0 by 16 rows a warp";
+  EXPECT_EQ(cell_fastest(larger), cell_warps(larger, 16)) << "seen: 12.4 us, and 14.6 by 8";
+  EXPECT_EQ(cell_tile_rows(few), 32);
+  EXPECT_EQ(cell_tile_rows(many), 64);
+  EXPECT_LT(cell_tiles(many, 64), cell_warps(many, 16));
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "backends/cuda/lstm_effort.h"
+
 namespace fulcrum::backends::cuda::effort {
 
 inline constexpr double kSms = 132;
@@ -82,9 +84,12 @@ inline double stream_few(const Search& s) {
   constexpr double kAtOnce = 8 * kSms, kWarps = 8;  // CTAs on the device, warps of each
   const double beside = s.queries >= 4 ? 4 : 1, groups = tiles_of(s.queries, beside);
   const double chunks = std::max(1.0, std::min(kAtOnce / groups, tiles_of(s.rows, kWarps)));
-  const double turns = std::max(1.0, groups * chunks / kAtOnce), rows = s.rows / chunks / kWarps * turns;
+  const double turns = std::max(1.0, groups * chunks / kAtOnce), rows = s.rows / chunks / kWarps;
   const double loads = tiles_of(s.d, std::fmod(s.d, 4) == 0 ? 128 : 32);
-  return 11300 + rows * (1010 + beside * (630 + 110 * loads)) + chunks * (5.2 + 0.12 * s.k) + 125 * s.k;
+  const double entered =
+      rows <= s.k ? rows : s.k * (1 + std::log(rows / s.k));  // of a warp's rows, into its list
+  return 10580 + turns * rows * (1485 + beside * (288 + 53 * loads)) +
+         turns * beside * entered * (529 + 7.6 * s.k) + chunks * (4.5 + 0.18 * s.k) + 76 * s.k;
 }
 
 /// The same with lists in shared memory, which are sorted when they are full.
@@ -128,24 +133,25 @@ struct Sequence {
 /// Steps by clusters of so many CTAs, each with `rows` of the batch.
 inline double sequence_clusters(const Sequence& s, double rows, double cluster, double waves) {
   const double inputs = s.inputs <= 64 ? 2 : 8, hidden = s.hidden <= 128 ? 4 : 8;  // 32 of each at a time
-  const double step =
-      665 + inputs * (12.6 + 16.8 * rows) + hidden * (37.8 + 21.9 * rows) + (cluster > 8 ? 87 : 0);
+  const double step = 665 + inputs * (12.6 + 16.8 * rows) + hidden * (37.8 + 21.9 * rows) +
+                      (cluster > 8   ? 87
+                       : cluster > 1 ? 0
+                                     : -310);
   return 6800 + waves * (3300 + s.steps * step);
 }
 
-/// Steps as launches of their own.
+/// Steps as launches of their own: the host's time for each, or the device's.
 inline double sequence_steps(const Sequence& s) {
-  const double ctas = tiles_of(s.batch, 16) * tiles_of(s.hidden, 4);
-  return 7300 +
-         s.steps * (3290 + 2.3 * (s.inputs + s.hidden) +
-                    0.097 * s.batch * (s.inputs + s.hidden) * s.hidden / kSms + (ctas > kSms ? 2600 : 0));
+  constexpr double kCall = 7300, kLaunch = 3400, kLone = 10100;  // what a cell takes that does nothing
+  const Cell cell{.batch = s.batch, .inputs = s.inputs, .hidden = s.hidden};
+  return kCall + s.steps * std::max(kLaunch, 2000 + cell_fastest(cell) - kLone);
 }
 
 /// By clusters where they take the sizes, and for the best way where they pay. How the batch falls into clusters is asked of
 /// nobody: so many of each size run at once.
 inline double sequence(const Sequence& s, bool best) {
-  constexpr double kMost = 256, kOneCta = 8;
-  if (s.steps <= 1 || s.inputs > kMost || s.hidden > kMost || s.hidden <= kOneCta) return sequence_steps(s);
+  constexpr double kMost = 256;
+  if (s.steps <= 1 || s.inputs > kMost || s.hidden > kMost) return sequence_steps(s);
   const bool wide = s.hidden > 128;
   const double ctas = tiles_of(s.hidden, wide ? 16 : 8), cluster = std::exp2(std::ceil(std::log2(ctas))),
                at_once = std::floor(kSms / cluster), most_rows = wide && s.inputs > 64 ? 2 : 8;

@@ -5,11 +5,11 @@
 #include "backends/cuda/efforts.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 
 #include "backends/cuda/attention.h"
 #include "backends/cuda/effort.h"
+#include "backends/cuda/lstm_effort.h"
 #include "backends/cuda/topk.h"
 
 namespace fulcrum::backends::cuda {
@@ -86,6 +86,25 @@ double of_search(const fulcrum_args* a) {
   return effort::topk_stream(sizes);
 }
 
+enum class CellWay { fastest, wide8, wide16, tiled, tensor };
+
+template <CellWay kWay>
+double of_cell(const fulcrum_args* a) {
+  const effort::Cell cell{size(a->dim[0]), size(a->dim[1]), size(a->dim[2])};
+  switch (kWay) {
+    case CellWay::wide8:
+      return effort::cell_warps(cell, 8);
+    case CellWay::wide16:
+      return effort::cell_warps(cell, 16);
+    case CellWay::tiled:
+      return effort::cell_tiles(cell, effort::cell_tile_rows(cell));
+    case CellWay::tensor:
+      return effort::cell_tensor(cell);
+    default:
+      return effort::cell_fastest(cell);
+  }
+}
+
 enum class Step { best, clusters, launches };
 
 template <Step kWay>
@@ -115,6 +134,11 @@ constexpr Known kKnown[] = {
     {"cosine_topk", "stream", of_search<Find::stream, 3>},
     {"cosine_topk", "tensor", of_search<Find::tensor, 3>},
     {"cosine_topk", "packed", of_search<Find::packed, 3>},
+    {"lstm_cell", "default", of_cell<CellWay::fastest>},
+    {"lstm_cell", "wide8", of_cell<CellWay::wide8>},
+    {"lstm_cell", "wide16", of_cell<CellWay::wide16>},
+    {"lstm_cell", "tiled", of_cell<CellWay::tiled>},
+    {"lstm_cell", "tensor", of_cell<CellWay::tensor>},
     {"lstm_sequence", "default", of_sequence<Step::best>},
     {"lstm_sequence", "cluster", of_sequence<Step::clusters>},
     {"lstm_sequence", "grid", of_sequence<Step::launches>},

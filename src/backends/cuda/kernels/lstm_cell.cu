@@ -3,10 +3,11 @@
 //
 // lstm_cell on the device, in one launch (lstm_cell.cuh has the kernels). Weights are read as they are given: they are
 // operands of the call and may change from one to the next.
-#include <algorithm>
+#include <limits>
 #include <span>
 
 #include "backends/cuda/lstm_cell.cuh"
+#include "backends/cuda/lstm_effort.h"
 #include "backends/cuda/lstm_tensor.cuh"
 
 namespace fulcrum::backends::cuda {
@@ -70,24 +71,32 @@ fulcrum_status enqueue_tensor(const Cell& cell, void* stream, int64_t count) {
 
 bool has_room_for_tiles() { return device().shared_bytes_per_block >= Tile<8>::kBytes; }
 
-int64_t tiles_of(const Cell& cell, int64_t rows) {
-  return streaming::divide_up(cell.hidden, 8) * streaming::divide_up(cell.batch, rows);
-}
-/// Tiles of 64 rows read less than those of 32, which are more.
-bool takes_large_tiles(const Cell& cell) {
-  return cell.batch > 32 && 4 * tiles_of(cell, 64) >= 3 * device().sms;
+effort::Cell sizes_of(const Cell& cell) {
+  return effort::Cell{static_cast<double>(cell.batch), static_cast<double>(cell.inputs),
+                      static_cast<double>(cell.hidden)};
 }
 
-/// Tiles where they fill most of the device; else the most rows a warp that still give each multiprocessor four. Never
-/// tensor cores: one batch row is twice as slow there, and bits must not depend on how many rows a call has.
+int tile_rows(const Cell& cell) {
+  return static_cast<int>(effort::cell_tile_rows(sizes_of(cell), device().sms));
+}
+
+/// The fastest by what each takes on an H200. Never tensor cores: one batch row is twice as slow there, and bits must not
+/// depend on how many rows a call has.
 Form form_for(const Cell& cell) {
-  const int64_t sms = device().sms;
-  if (has_room_for_tiles() && cell.batch >= 24 && 4 * tiles_of(cell, 32) >= 3 * sms) return Form::tiled;
-  if (cell.batch == 1) return Form::row;
-  const auto fills = [&](int64_t rows) {
-    return 2 * cell.hidden * streaming::divide_up(cell.batch, rows) >= 7 * sms;
+  const effort::Cell sizes = sizes_of(cell);
+  Form fastest = Form::wide4;
+  double least = std::numeric_limits<double>::infinity();
+  const auto offer = [&](Form form, double takes) {
+    if (takes >= least) return;
+    least = takes;
+    fastest = form;
   };
-  return fills(16) ? Form::wide16 : fills(8) ? Form::wide8 : Form::wide4;
+  if (cell.batch == 1) offer(Form::row, effort::cell_warps(sizes, 1));
+  offer(Form::wide4, effort::cell_warps(sizes, 4));
+  offer(Form::wide8, effort::cell_warps(sizes, 8));
+  offer(Form::wide16, effort::cell_warps(sizes, 16));
+  if (has_room_for_tiles()) offer(Form::tiled, effort::cell_tiles(sizes, tile_rows(cell)));
+  return fastest;
 }
 
 }  // namespace
@@ -111,8 +120,8 @@ fulcrum_status enqueue_cell(const Cell& cell, Form form, void* stream, int64_t c
     default:
       break;
   }
-  return takes_large_tiles(cell) ? enqueue_tiles<8>(cell, stream, count)
-                                 : enqueue_tiles<4>(cell, stream, count);
+  return tile_rows(cell) == 64 ? enqueue_tiles<8>(cell, stream, count)
+                               : enqueue_tiles<4>(cell, stream, count);
 }
 
 }  // namespace lstm

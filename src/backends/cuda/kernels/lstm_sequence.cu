@@ -94,18 +94,24 @@ struct Plan {
 
 constexpr int64_t kMostInputs = 256, kMostHidden = 256;
 
-/// Clusters of a kernel that run at once; 0: not one.
+/// Clusters of a kernel that run at once; 0: not one. One CTA is launched as no cluster and is counted as such: the query
+/// for clusters knows of none without their attribute.
 int clusters_at_once(const Plan& plan) {
-  cudaLaunchAttribute attributes[2] = {};
-  const cudaLaunchConfig_t config = streaming::config_of(
-      streaming::Launch{plan.cluster, plan.threads, false, plan.cluster}, nullptr, attributes);
-  int clusters = 0;
-  if (cudaFuncSetAttribute(plan.kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess ||
-      cudaOccupancyMaxActiveClusters(&clusters, plan.kernel, &config) != cudaSuccess) {
-    cudaGetLastError();  // not an error of the call: steps do it
-    return 0;
+  int at_once = 0;
+  cudaError_t error = cudaSuccess;
+  if (plan.cluster == 1) {
+    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, plan.kernel, plan.threads, 0);
+    at_once *= device().sms;
+  } else {
+    cudaLaunchAttribute attributes[2] = {};
+    const cudaLaunchConfig_t config = streaming::config_of(
+        streaming::Launch{plan.cluster, plan.threads, false, plan.cluster}, nullptr, attributes);
+    error = cudaFuncSetAttribute(plan.kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    if (error == cudaSuccess) error = cudaOccupancyMaxActiveClusters(&at_once, plan.kernel, &config);
   }
-  return clusters;
+  if (error == cudaSuccess) return at_once;
+  cudaGetLastError();  // not an error of the call: steps do it
+  return 0;
 }
 
 int fits_cluster(const fulcrum_args* a) {
