@@ -25,9 +25,9 @@ constexpr double kTinyFlops = 1 << 16;  // below it one launch is all the time t
 constexpr int kRounds = 3, kMostCalls = 20;
 constexpr float kRoundMs = 0.2F, kLongRoundMs = 4;
 constexpr double kLongFlops = 1e10;  // above it a round lasts until the clock has settled under the load
-// A recording costs about as much as it saves in this many calls; after so many plans of a shape that did not live that
-// long, their operands are taken to change with every call.
-constexpr int kPaidReplays = 16, kIdleRecordings = 4;
+// A recording costs about as much as it saves in this many calls: of the library's, which cost the host more, 7 us each, of
+// ours 3. After so many plans of a shape that did not live that long, their operands are taken to change with every call.
+constexpr int kPaidReplays = 16, kOurPaidReplays = 48, kIdleRecordings = 4;
 
 double flops_of(const Gemm& g) { return 2.0 * static_cast<double>(g.outputs()) * static_cast<double>(g.k); }
 
@@ -64,11 +64,12 @@ fulcrum_status Product::take(const Gemm& gemm, Precision precision, const Route&
 }
 
 Product::~Product() {
-  if (known_ && replays_.load(std::memory_order_relaxed) < kPaidReplays) ++known_->idle_recordings;
+  const int paid = route_.maker == Maker::library ? kPaidReplays : kOurPaidReplays;
+  if (known_ && replays_.load(std::memory_order_relaxed) < paid) ++known_->idle_recordings;
 }
 
 void Product::record(const GemmOperands& operands, KnownRoute& known) {
-  if (route_.maker != Maker::library || flops_of(gemm_) > kLongFlops ||
+  if (flops_of(gemm_) > kLongFlops ||
       known.idle_recordings.load(std::memory_order_relaxed) >= kIdleRecordings)
     return;
   trips::Stream stream;  // of its own: an error leaves nobody else's recording

@@ -3,8 +3,8 @@
 //
 // A matrix product with the way it is done settled: the library's proposals and our own kernels are timed once per
 // shape, on scratch operands, and the fastest is kept for the life of the process. The kernels of matmul and
-// batched_matmul are made of these. The library's share of a call on the host is larger than a short product's time on
-// the device, so its calls are recorded with the operands that the plan is for, and replayed when those come.
+// batched_matmul are made of these. The host's share of a call, the library's above all, is larger than a short product's
+// time on the device, so calls are recorded with the operands that the plan is for, and replayed when those come.
 #pragma once
 
 #include <atomic>
