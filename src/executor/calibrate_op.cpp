@@ -345,7 +345,7 @@ OpCalibration::Rivals OpCalibration::rivals(const Args& args, bool at_home) {
   Estimates costs;
   predictor().predict(map_.of(args), possible, 0, costs);
   if (!at_home && on_device && tools_->costs) charge_home(args, possible & ~on_device, costs);
-  const Picked picked = pick(costs, possible, on_device, order_of(candidates_));
+  const Picked picked = pick(costs, possible, on_device, preference_of(candidates_));
   if (picked.runner_up < 0) return {};
   const auto first = static_cast<std::size_t>(picked.best),
              second = static_cast<std::size_t>(picked.runner_up);

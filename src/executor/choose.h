@@ -11,12 +11,21 @@ namespace fulcrum::executor {
 struct Picked {
   int best = -1, runner_up = -1;  // -1: there is none
 };
-/// The cheapest of `possible`; where others are as cheap within the doubt, the one with the lowest `order` of them. The
-/// runner-up is the cheapest of the rest.
-Picked pick(const Estimates& costs, Mask possible, Mask on_device, std::span<const int> order);
+/// Who is preferred where candidates are as fast as each other, the lowest first; those that nothing tells apart have the
+/// same number.
+struct Preference {
+  std::vector<int> in_short, in_long;  // calls
+  /// `sparing`: threads that a call holds are lost to others.
+  const std::vector<int>& at(float log_seconds, bool sparing = false) const;
+  std::size_t candidates() const { return in_short.size(); }
+};
+/// CPU before device; few threads before many in short calls and many before few in long ones.
+Preference preference_of(std::span<const Candidate> candidates);
 
-/// CPU before device, few threads before many, then as numbered.
-std::vector<int> order_of(std::span<const Candidate> candidates);
+/// The cheapest of `possible`; where others are as cheap within the doubt, the preferred one of them. The runner-up is the
+/// cheapest of the rest.
+Picked pick(const Estimates& costs, Mask possible, Mask on_device, const Preference& preference,
+            bool sparing = false);
 
 /// floor(log2(flops + bytes)) in 0..63.
 inline std::uint8_t size_class_of(double flops, double bytes) {

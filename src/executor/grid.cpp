@@ -32,7 +32,7 @@ float cheapest(const Grid::Trial& trial, std::size_t candidates) {
 
 }  // namespace
 
-Grid::Grid(std::span<const Trial> trials, std::span<const int> order, int least) {
+Grid::Grid(std::span<const Trial> trials, const Preference& preference, int least) {
   if (trials.empty()) return;
   float flops_high = -kNever, bytes_high = -kNever;
   flops_low_ = bytes_low_ = kNever;
@@ -50,12 +50,13 @@ Grid::Grid(std::span<const Trial> trials, std::span<const int> order, int least)
     if (at >= 0) by_cell[static_cast<std::size_t>(at)].push_back(&trial);
   }
   for (std::size_t i = 0; i < cells_.size(); ++i) {
-    if (by_cell[i].size() >= static_cast<std::size_t>(least)) settle(cells_[i], by_cell[i], order);
+    if (by_cell[i].size() >= static_cast<std::size_t>(least)) settle(cells_[i], by_cell[i], preference);
   }
 }
 
-void Grid::settle(Cell& cell, std::span<const Trial* const> trials, std::span<const int> order) {
-  const std::size_t count = order.size();
+void Grid::settle(Cell& cell, std::span<const Trial* const> trials, const Preference& preference) {
+  const std::size_t count = preference.candidates();
+  const std::vector<int>& order = preference.at(cheapest(*trials.front(), count));
   std::size_t best = count;
   float best_loss = kNever;
   for (std::size_t c = 0; c < count; ++c) {

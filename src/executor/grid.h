@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "executor/choose.h"
 #include "executor/predictor.h"
 
 namespace fulcrum::executor {
@@ -35,9 +36,8 @@ class Grid {
     Estimates costs;
     Mask possible = 0;
   };
-  /// `order[c]`: who is preferred when candidates are as fast as each other, the lowest first. Cells with fewer trials
-  /// than `least` are not clear.
-  Grid(std::span<const Trial> trials, std::span<const int> order, int least);
+  /// Cells with fewer trials than `least` are not clear.
+  Grid(std::span<const Trial> trials, const Preference& preference, int least);
   Grid() = default;
 
   /// Null: outside, or not clear.
@@ -55,7 +55,7 @@ class Grid {
     if (!(x >= 0 && x < kSide && y >= 0 && y < kSide)) return -1;
     return static_cast<int>(y) * kSide + static_cast<int>(x);
   }
-  void settle(Cell& cell, std::span<const Trial* const> trials, std::span<const int> order);
+  void settle(Cell& cell, std::span<const Trial* const> trials, const Preference& preference);
 
   float flops_low_ = 0, flops_scale_ = 0, bytes_low_ = 0, bytes_scale_ = 0;
   std::array<Cell, std::size_t{kSide} * kSide> cells_{};

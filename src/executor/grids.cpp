@@ -67,7 +67,7 @@ void MeasuredOpTable::build_grids() {
     }
   }
   for (std::size_t k = 0; k < kCases; ++k)
-    grids_[k] = Grid(trials[k], order_, map_.is_line() ? kLeastOfLine : kLeast);
+    grids_[k] = Grid(trials[k], preference_, map_.is_line() ? kLeastOfLine : kLeast);
   find_guard(host_trials);
 }
 

@@ -52,7 +52,7 @@ MeasuredOpTable::MeasuredOpTable(const ops::Op& op, int index, std::vector<Candi
     : op_(&op),
       index_(index),
       candidates_(std::move(candidates)),
-      order_(order_of(candidates_)),
+      preference_(preference_of(candidates_)),
       map_(op),
       predictor_(map_, candidates_, points, caches),
       costs_(std::move(costs)),
@@ -351,7 +351,7 @@ Choice MeasuredOpTable::choose_by_model(const Args& args, const Traffic& traffic
     ranked.log_seconds[c] +=
         std::log(static_cast<float>(threads) / static_cast<float>(backends::usable_threads()));
   }
-  const Picked picked = pick(ranked, possible, device_, order_);
+  const Picked picked = pick(ranked, possible, device_, preference_, traffic.throughput);
   choice.candidate = static_cast<std::uint8_t>(picked.best);
   choice.runner_up = static_cast<std::uint8_t>(picked.runner_up < 0 ? picked.best : picked.runner_up);
   choice.seconds = std::exp(costs.log_seconds[choice.candidate]);

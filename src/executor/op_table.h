@@ -73,7 +73,7 @@ class MeasuredOpTable final : public OpTable {
   const ops::Op* op_;
   int index_;
   std::vector<Candidate> candidates_;
-  std::vector<int> order_;
+  Preference preference_;
   FeatureMap map_;
   Predictor predictor_;
   std::shared_ptr<const Costs> costs_;

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: 2026 The Fulcrum authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which of several priced ways is taken, from made-up prices.
+#include "executor/choose.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "executor/candidates.h"
+#include "executor/named_ops.h"
+
+namespace fulcrum::executor {
+namespace {
+
+Preference always(const std::vector<int>& order) { return {.in_short = order, .in_long = order}; }
+
+TEST(Pick, TakesTheCheapestAndBreaksTies) {
+  Estimates costs;
+  costs.grade = Grade::b;
+  costs.sigma.fill(0.05F);
+  const Preference order = always({2, 0, 1});
+  costs.log_seconds[0] = 1.00F;
+  costs.log_seconds[1] = 1.50F;
+  costs.log_seconds[2] = 1.01F;
+  EXPECT_EQ(pick(costs, 0b111, 0b001, order).best, 2) << "as cheap within the doubt, and preferred";
+  EXPECT_EQ(pick(costs, 0b111, 0b001, order).runner_up, 0);
+  costs.log_seconds[2] = 1.06F;
+  EXPECT_EQ(pick(costs, 0b111, 0b001, order).best, 0) << "a few per cent are no tie when times were measured";
+  costs.sigma.fill(0.5F);
+  costs.grade = Grade::c;
+  EXPECT_EQ(pick(costs, 0b111, 0b001, order).best, 0) << "nor far from what was measured";
+  costs.assumed = true;
+  EXPECT_EQ(pick(costs, 0b111, 0b001, order).best, 2) << "of an assumed machine they are";
+  EXPECT_EQ(pick(costs, 0b010, 0b001, order).runner_up, -1);
+  EXPECT_EQ(pick(costs, 0, 0b001, order).best, -1);
+  costs = {};
+  costs.sigma.fill(0.05F);
+  costs.log_seconds[0] = 1.005F;
+  costs.log_seconds[1] = 1.00F;
+  EXPECT_EQ(pick(costs, 0b11, 0, always({0, 0})).best, 1) << "nothing else tells them apart";
+  EXPECT_EQ(pick(costs, 0b11, 0, always({0, 1})).best, 0);
+}
+
+TEST(Pick, CandidatesOfOnePlaceAndWidthShareAPlaceInTheOrder) {
+  const ops::Op& op = op_named("matmul");
+  const std::vector<Candidate> found = candidates_of(op, nullptr);
+  const Preference preference = preference_of(found);
+  for (std::size_t a = 0; a < found.size(); ++a) {
+    for (std::size_t b = 0; b < found.size(); ++b) {
+      EXPECT_EQ(preference.in_short[a] == preference.in_short[b], found[a].threads == found[b].threads)
+          << found[a].kernel.name() << " " << found[b].kernel.name();
+      EXPECT_EQ(preference.in_short[a] < preference.in_short[b], found[a].threads < found[b].threads);
+      EXPECT_EQ((preference.in_long[a] < preference.in_long[b]), (found[a].threads > found[b].threads));
+    }
+  }
+}
+
+TEST(Pick, FewThreadsAreForShortCallsAndManyForLongOnes) {
+  const Preference preference{.in_short = {0, 1, 2}, .in_long = {1, 0, 2}};  // the last one on the device
+  Estimates costs;
+  costs.sigma.fill(0.05F);
+  for (const double seconds : {2e-6, 200e-6}) {
+    costs.log_seconds.fill(static_cast<float>(std::log(seconds)));
+    EXPECT_EQ(pick(costs, 0b111, 0b100, preference).best, seconds > 10e-6 ? 1 : 0);
+    EXPECT_EQ(pick(costs, 0b111, 0b100, preference, true).best, 0) << "there are other callers";
+    EXPECT_EQ(pick(costs, 0b101, 0b100, preference).best, 0);
+  }
+}
+
+}  // namespace
+}  // namespace fulcrum::executor
