@@ -28,7 +28,8 @@ constexpr double kSteps[] = {16, 32};
 
 // Terms by number: the seven of work, two of what one thread takes, two of the kernel's effort, one for each dim's
 // half-performance length, then those of whole steps along each dim, then each set of the first dims.
-constexpr int kFixed = 0, kEffort = 9, kFirstDim = 11, kFirstStep = kFirstDim + FULCRUM_SLOTS,
+constexpr int kFixed = 0, kForks = 1, kFirstMemory = 4, kEffort = 9, kFirstDim = 11,
+              kFirstStep = kFirstDim + FULCRUM_SLOTS,
               kFirstLoop = kFirstStep + static_cast<int>(std::size(kSteps)) * FULCRUM_SLOTS, kLoopDims = 6;
 constexpr int kTerms = kFirstLoop + (1 << kLoopDims) - 1;
 
@@ -52,9 +53,12 @@ struct ClosedForm::Common {
   double parts, uneven, near, far;
 };
 
-// A kernel that says what calls take of it knows better than a sum of what they have in common with calls of others.
+// A kernel that says what calls take of it knows better than a sum of what they have in common with calls of others. What
+// threads take is what one takes, forks and memory: other terms would only say what one thread takes once more, and far from
+// the points of the fit say otherwise.
 bool ClosedForm::has_term(int number) const {
-  return runner_.effort == 0 || number == kFixed || number == kEffort;
+  if (runner_.effort > 0) return number == kFixed || number == kEffort;
+  return !runner_.split || !knows_one_ || number <= kForks || (number >= kFirstMemory && number < kEffort);
 }
 
 // Every term but those of loops is the work itself, made dearer by something: whatever weights a fit finds, far from its
@@ -63,13 +67,13 @@ double ClosedForm::term(int number, const Features& f, const Common& common) con
   switch (number) {
     case kFixed:
       return 1;
-    case 1:
+    case kForks:
       return common.parts > 1 || runner_.device ? f.phases : 0;
     case 2:
       return f.flops;
     case 3:
       return f.flops * common.uneven;
-    case 4:
+    case kFirstMemory:
       return f.bytes;
     case 5:
       return f.bytes * (1 + kNextLevel * (1 - common.near));
@@ -107,7 +111,9 @@ double ClosedForm::term(int number, const Features& f, const Common& common) con
 
 ClosedForm::ClosedForm(const Runner& runner, std::span<const Features> features,
                        std::span<const double> seconds)
-    : runner_(runner) {
+    : runner_(runner),
+      knows_one_(
+          std::all_of(features.begin(), features.end(), [](const Features& f) { return f.one_thread > 0; })) {
   Matrix a(features.size(), kTerms);
   const std::vector<double> ones(features.size(), 1);
   for (std::size_t row = 0; row < features.size(); ++row) {

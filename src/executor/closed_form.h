@@ -50,6 +50,7 @@ class ClosedForm {
     double weight;
   };
   Runner runner_;
+  bool knows_one_;           // what one thread takes is known at every point
   std::vector<Part> parts_;  // few: most weights are zero
 };
 
