@@ -86,13 +86,14 @@ step() {
   if [[ $verdict == failed ]]; then tail -15 "$log" | sed 's/^/    /'; fi
 }
 
-gtest() {  # gtest EXECUTABLE FILTER: a run in which nothing was skipped for want of a GPU
-  local text
-  text=$("$1" --gtest_brief=0 --gtest_filter="$2" 2>&1)
-  local code=$?
-  printf '%s\n' "$text"
-  if grep -q 'SKIPPED: no GPU' <<<"$text"; then return 1; fi
-  return $code
+gtest() {  # gtest EXECUTABLE FILTER: a run in which nothing was skipped for want of a GPU; its log grows as it runs
+  local code text
+  text=$(mktemp)
+  "$1" --gtest_brief=0 --gtest_filter="$2" 2>&1 | tee "$text"
+  code=${PIPESTATUS[0]}
+  if grep -q 'SKIPPED: no GPU' "$text"; then code=1; fi
+  rm -f "$text"
+  return "$code"
 }
 export -f gtest
 

@@ -30,7 +30,7 @@ Result<int> run(const std::filesystem::path& root, bool check) {
   FULCRUM_TRY(const std::string readme, read_file(root / "README.md"));
   std::vector<std::pair<std::filesystem::path, std::string>> files = {
       {root / "docs" / "results.md", results::page(folders, results::present_source_hash)},
-      {root / "README.md", with_summary(readme, results::summary(folders))},
+      {root / "README.md", with_summary(readme, results::summary(folders, results::present_source_hash))},
       {root / "docs" / "regret.md", results::regrets(folders)}};
   FULCRUM_TRY(const std::string predictions, results::predictions(folders, root));
   files.emplace_back(root / "docs" / "predictions.md", predictions);

@@ -132,14 +132,17 @@ std::string ceiling_of(const Measurement& row) {
   return fmt::format("{:.0f} % of {}", 100 * row.ceiling->fraction, row.ceiling->level);
 }
 
+bool is_stale(const Measurement& row, SourceHash source_hash) {
+  const std::string now = source_hash(row.backend, row.op);
+  return !now.empty() && !row.source_hash.empty() && now != row.source_hash;
+}
+
 std::string kernel_of(const Measurement& row, SourceHash source_hash) {
   std::string text = row.backend;
   if (row.variant != "default") text += "/" + row.variant;
   if (row.precision != "fp32") text += " " + row.precision;
   if (row.threads > 1) text += fmt::format(", {} threads", row.threads);
-  const std::string now = source_hash(row.backend, row.op);
-  const bool stale = !now.empty() && !row.source_hash.empty() && now != row.source_hash;
-  return stale ? text + ", *stale*" : text;
+  return is_stale(row, source_hash) ? text + ", *stale*" : text;
 }
 
 void add_row(std::string& text, const Folder& folder, const Measurement& row, bool gpu,
@@ -195,7 +198,7 @@ bool with_bias(const Measurement& row) {
   return std::find(row.flags.begin(), row.flags.end(), kWithBias) != row.flags.end();
 }
 
-std::string summary(const std::vector<Folder>& folders) {
+std::string summary(const std::vector<Folder>& folders, SourceHash source_hash) {
   struct Wanted {
     const char *op, *shape, *dtype, *precision;
     Regime regime;
@@ -234,8 +237,9 @@ std::string summary(const std::vector<Folder>& folders) {
       const auto cpu = cpu_of(folder, m);
       if (!cpu) continue;  // no GPU time without the best CPU beside it
       lines += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", m.op, wanted.shape, to_string(m.regime),
-                           shown(m.seconds), m.device_seconds ? shown(*m.device_seconds) : "",
-                           ratio_shown(cpu, m), ratio_shown(peer_of(folder, m), m));
+                           shown(m.seconds) + (is_stale(m, source_hash) ? ", *stale*" : ""),
+                           m.device_seconds ? shown(*m.device_seconds) : "", ratio_shown(cpu, m),
+                           ratio_shown(peer_of(folder, m), m));
     }
     if (lines.empty()) continue;
     text += fmt::format(
@@ -244,7 +248,8 @@ std::string summary(const std::vector<Folder>& folders) {
         "CPU kernel and the fastest peer with their times, and how many times faster the GPU's call is than "
         "the first, "
         "and ours than the second (device time beside device time). Times have their intervals at 95 %; the "
-        "interval of a factor is the widest that those two allow.\n\n"
+        "interval of a factor is the widest that those two allow. *Stale*: the GPU's kernel has changed "
+        "since.\n\n"
         "| op | shape | regime | call | device | best CPU | peer |\n|---|---|---|---|---|---|---|\n{}",
         folder.device, folder.name, lines);
   }

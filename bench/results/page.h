@@ -60,7 +60,7 @@ struct Folder {
 Result<std::vector<Folder>> read_folders(const std::filesystem::path& results);
 std::string page(const std::vector<Folder>& folders, SourceHash source_hash);
 /// A few rows of each machine with a GPU, for README: between its lines "<!-- results -->" and "<!-- /results -->".
-std::string summary(const std::vector<Folder>& folders);
+std::string summary(const std::vector<Folder>& folders, SourceHash source_hash);
 /// Every row, without those of a kernel that has changed since where there are newer ones of it.
 std::vector<Measurement> current(const Folder& folder);
 /// The document in share/measured: the fastest variant of every op, shape, precision and regime.
