@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "report/text.h"
 
@@ -135,6 +136,23 @@ Table plan_table(const Plan& plan) {
   return table;
 }
 
+/// The rows that move together: first those that are offloaded now, which the answer names too, then the others by what they
+/// would be alone.
+std::string names_in_set(const Plan& plan) {
+  std::map<PlanVerdict, std::vector<std::string>> others;
+  std::vector<std::string> groups, now;
+  for (const std::string& name : plan.best_set.rows) {
+    const auto row =
+        std::find_if(plan.rows.begin(), plan.rows.end(), [&](const PlanRow& r) { return r.name == name; });
+    const bool is_now = row == plan.rows.end() || row->verdict == PlanVerdict::offload_now;
+    (is_now ? now : others[row->verdict]).push_back(name);
+  }
+  if (!now.empty()) groups.push_back(fmt::format("{}", fmt::join(now, ", ")));
+  for (const auto& [verdict, names] : others)
+    groups.push_back(fmt::format("alone '{}': {}", to_string(verdict), fmt::join(names, ", ")));
+  return fmt::format("{}", fmt::join(groups, "; "));
+}
+
 std::string plan_text(const Plan& plan, bool colour, int width) {
   std::string text = paint(wrap(plan.verdict, width, 0), Tone::strong, colour) + "\n\n";
   Table table = plan_table(plan);
@@ -146,7 +164,7 @@ std::string plan_text(const Plan& plan, bool colour, int width) {
     text +=
         "\n" +
         wrap(fmt::format("Moved together ({}): {} end to end; the same on the best CPU {}; the GPU adds {}.",
-                         fmt::join(plan.best_set.rows, ", "), doubtful_text(plan.best_set.end_to_end, "x"),
+                         names_in_set(plan), doubtful_text(plan.best_set.end_to_end, "x"),
                          doubtful_text(plan.best_set.end_to_end_cpu, "x"), times(plan.best_set.gpu_adds)),
              width, 2) +
         "\n";

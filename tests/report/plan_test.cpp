@@ -87,6 +87,15 @@ TEST(PlanText, BeginsWithTheVerdictAndKeepsTheOrderOfThePlan) {
   EXPECT_NE(text.find("the GPU adds 2.47x"), std::string::npos) << text;
 }
 
+TEST(PlanText, RowsThatMoveWithOthersSayWhatTheyWouldBeAlone) {
+  Plan made = plan();
+  made.best_set.rows = {"apple", "zebra"};
+  EXPECT_NE(
+      report::plan_text(made, false, 200).find("Moved together (zebra; alone 'keep on the CPU': apple)"),
+      std::string::npos)
+      << report::plan_text(made, false, 200);
+}
+
 TEST(PlanText, MarksATieWithTheRowAbove) {
   Plan tied = plan();
   tied.rows[1].tie = true;

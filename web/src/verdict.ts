@@ -23,12 +23,25 @@ function tally(plan: Plan): string {
   return [...counts].map(([verdict, number]) => `${number} ${verdict}`).join(", ");
 }
 
+/** The rows that move together: those that are offloaded now, then the others by what they would be alone. */
+function namesInSet(plan: Plan, names: string[]): string {
+  const groups = new Map<string, string[]>([["offload now", []]]);
+  for (const name of names) {
+    const verdict = plan.rows.find((row) => row.name === name)?.verdict ?? "offload now";
+    groups.set(verdict, [...(groups.get(verdict) ?? []), name]);
+  }
+  return [...groups]
+    .filter(([, rows]) => rows.length > 0)
+    .map(([verdict, rows]) => (verdict === "offload now" ? "" : `alone '${verdict}': `) + rows.join(", "))
+    .join("; ");
+}
+
 export function verdict(plan: Plan): HTMLElement {
   const set = plan.best_set;
   const figures = el("div", { class: "figures" });
   if (set && set.rows.length > 0) {
     figures.append(
-      doubtfulFigure("whole program, moved together", set.end_to_end, set.rows.join(", ")),
+      doubtfulFigure("whole program, moved together", set.end_to_end, namesInSet(plan, set.rows)),
       doubtfulFigure("the same on the best CPU", set.end_to_end_cpu, "all cores, SIMD"),
       figure("what the GPU adds to that", times(set.gpu_adds), "the first divided by the second"),
     );
