@@ -19,6 +19,7 @@ constexpr double kFloorSeconds = 20e-6;
 constexpr std::int64_t kLeastReplays = 30;
 constexpr double kWarmShare = 0.25;  // of the time there is
 constexpr int kMostWarm = 20'000;
+constexpr double kLeastLeft = 0.25;  // of the budget
 
 int rounded_up(int calls, int sets) { return (calls + sets - 1) / sets * sets; }
 
@@ -116,7 +117,9 @@ class Replayer {
 
 Status add_device_time(Measurement& m, Session& session, backends::DeviceCall& call, const Config& config,
                        double share) {
-  Result<Timing> timing = Replayer(session, config, share * session.left_seconds()).run(call);
+  // What came before may have been held up until next to nothing is left: too little for a batch would be no time at all.
+  const double left = std::max(session.left_seconds(), kLeastLeft * config.budget_seconds);
+  Result<Timing> timing = Replayer(session, config, share * left).run(call);
   if (!timing.ok() && timing.error().code == Code::unsupported)
     return {};  // a backend without recorded batches
   if (!timing.ok()) return std::move(timing).take_error();

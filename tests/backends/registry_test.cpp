@@ -4,6 +4,7 @@
 // The registry of backends and kernels, and modules that link nothing of libfulcrum.
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -231,7 +232,7 @@ TEST(Modules, AFileThatIsNoSharedObjectSaysWhy) {
 }
 
 TEST(Modules, AreFoundInTheNamedFoldersFirstAndBesideTheProgram) {
-  const std::filesystem::path root = ::testing::TempDir() + "/fulcrum_modules";
+  const std::filesystem::path root = ::testing::TempDir() + "/fulcrum_modules_" + std::to_string(getpid());
   const auto touch = [](const std::filesystem::path& file) {
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << "";

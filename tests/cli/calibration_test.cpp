@@ -39,6 +39,16 @@ Json table_line(const Folder& data, std::string* said = nullptr) {
   return Json{{"state", ""}, {"text", ""}, {"advice", ""}};
 }
 
+/// As if the terminal had no end: where a line breaks depends on the machine's name.
+std::string on_one_line(const std::string& text) {
+  std::string line;
+  for (const char c : text) {
+    const bool blank = c == ' ' || c == '\n';
+    if (!blank || line.empty() || line.back() != ' ') line += blank ? ' ' : c;
+  }
+  return line;
+}
+
 /// Far from enough for a result; what is said before it is what counts.
 Outcome regret(const Folder& data) {
   return fulcrum_in(data, {"bench", "relu", "--regret", "--budget", "0.1"});
@@ -76,7 +86,7 @@ TEST_F(Calibrated, ATableOfOtherKernelsIsCalledStale) {
   EXPECT_TRUE(has(line["text"], "kernels of 1 op have changed since")) << line;
   EXPECT_TRUE(has(line["advice"], "`fulcrum calibrate`")) << line;
   const Outcome welcome = fulcrum_in(data_, {});
-  EXPECT_TRUE(has(welcome.output, "run fulcrum calibrate")) << welcome.output;
+  EXPECT_TRUE(has(on_one_line(welcome.output), "run fulcrum calibrate")) << welcome.output;
   EXPECT_TRUE(has(regret(data_).error, "have changed since")) << regret(data_).error;
 }
 

@@ -3,6 +3,7 @@
 //
 // Whole commands. Real processes, a fake clock, no word about how long they take.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -58,7 +59,8 @@ TEST_F(Commands, AMissingProgramIsAnError) {
 }
 
 TEST_F(Commands, PreparationAndWarmUpRunAsOftenAsAsked) {
-  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "fulcrum_commands_test";
+  const std::filesystem::path folder =
+      std::filesystem::path(::testing::TempDir()) / ("fulcrum_commands_test_" + std::to_string(getpid()));
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   const std::string runs = (folder / "runs").string(), prepared = (folder / "prepared").string();

@@ -93,7 +93,7 @@ TEST_P(KnownShares, EveryLibmSampleHasItsCaller) {
 }
 
 TEST_P(KnownShares, ARecursionThatOutgrowsTheDumpGetsALargerOne) {
-  FULCRUM_RECORD(r, run_of("recursion", {"4000", "250"}));
+  FULCRUM_RECORD(r, run_of("recursion", {"16000", "250"}));
   // All but those before the larger dumps were asked for.
   EXPECT_GT(r.share("main"), 0.75);
   ASSERT_EQ(r.why.count("dump too small"), 1u);

@@ -4,6 +4,7 @@
 // The trace file: written and read, cut off at every byte, flipped bit by bit, of another version, of several processes.
 #include <fulcrum/trace.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -304,7 +305,8 @@ TEST(TraceFile, DamageInOneProcessLeavesTheOthers) {
 class TraceFolder : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) / "fulcrum_trace_folder";
+    folder_ =
+        std::filesystem::path(testing::TempDir()) / ("fulcrum_trace_folder_" + std::to_string(getpid()));
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }

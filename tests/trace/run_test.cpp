@@ -129,8 +129,8 @@ TEST_F(TraceRun, WhatCannotBeStartedIsAnError) {
 }
 
 TEST_F(TraceRun, TheFilesOfItsProcessesAreOneTrace) {
-  std::ofstream(folder_ / "a", std::ios::binary) << trace_file(1'000'000'000);
-  std::ofstream(folder_ / "b", std::ios::binary) << trace_file(2'000'000'000);
+  std::ofstream(folder_ / "a", std::ios::binary) << trace_file(1'000'000'000'000);
+  std::ofstream(folder_ / "b", std::ios::binary) << trace_file(1'001'000'000'000);
   fs::create_directories(folder_ / "kept");
   std::ofstream(folder_ / "kept" / "old.ftrace", std::ios::binary) << trace_file(-1'000'000'000);
   Options options = shell("cp $1/a $1/b $FULCRUM_TRACE_FOLDER");

@@ -184,10 +184,11 @@ bool Moves::at_job(bool beside, bool long_look, Time now) {
   return true;
 }
 
-Pool::Pool(int threads, double spin_seconds, CpuMask mask, double patience_seconds)
+Pool::Pool(int threads, double spin_seconds, CpuMask mask, double patience_seconds, bool heeds_others)
     : threads_(std::max(threads, 1)),
       spin_seconds_(spin_seconds),
       patience_seconds_(patience_seconds),
+      heeds_others_(heeds_others),
       mask_(std::move(mask)),
       places_(static_cast<std::size_t>(threads_)) {
   for (auto& place : places_) place.store(-1, std::memory_order_relaxed);
@@ -230,7 +231,7 @@ void Pool::serve(Worker& worker) {
     seen = wait_for_change(worker.asked, seen, worker.parked, spin_seconds_, &last_wake_, &long_look);
     if (worker.stop.load(std::memory_order_relaxed)) return;
     const bool is_own = worker.begin(seen);
-    settle(worker, is_own, long_look);
+    settle(worker, is_own, long_look && heeds_others_);
     if (is_own) worker.share.run();
     worker.answer();
   }

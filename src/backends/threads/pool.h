@@ -61,7 +61,9 @@ class Pool {
   static constexpr double kPatienceSeconds = 10e-6;
 
   /// Workers start when a job first needs them. They run on `mask`, whatever the thread is bound to that makes them.
-  Pool(int threads, double spin_seconds, CpuMask mask, double patience_seconds = kPatienceSeconds);
+  /// `heeds_others`: they stay where they are for a while where another program is on their core.
+  Pool(int threads, double spin_seconds, CpuMask mask, double patience_seconds = kPatienceSeconds,
+       bool heeds_others = true);
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
@@ -102,6 +104,7 @@ class Pool {
   // depended on where the pool came to lie, a worker has to wait for it before it begins.
   alignas(128) const int threads_;
   const double spin_seconds_, patience_seconds_;
+  const bool heeds_others_;
   const CpuMask mask_;
   // The CPU that the thread of each part was last seen on; written only when it has changed, so that it stays in every
   // core's cache.
