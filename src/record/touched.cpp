@@ -15,6 +15,7 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 
 namespace fulcrum::record {
@@ -47,7 +48,8 @@ double seconds_per_fresh_byte() {
   constexpr std::size_t kBytes = std::size_t{8} << 20;
   constexpr int kTimes = 3;
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  double least = 0;
+  // The least of each: one that was held up says nothing, and least of all that fresh memory costs nothing.
+  double fresh = INFINITY, known = INFINITY;
   for (int i = 0; i < kTimes; ++i) {
     void* const memory = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return 0;
@@ -56,12 +58,11 @@ double seconds_per_fresh_byte() {
       for (std::size_t at = 0; at < kBytes; at += page) static_cast<volatile char*>(memory)[at] = 1;
       return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     };
-    const double first = touch(), again = touch();
+    fresh = std::min(fresh, touch());
+    known = std::min(known, touch());
     ::munmap(memory, kBytes);
-    const double seconds = std::max(0.0, first - again) / kBytes;
-    least = i == 0 ? seconds : std::min(least, seconds);
   }
-  return least;
+  return std::max(0.0, fresh - known) / kBytes;
 }
 
 void TouchedBytes::tick(double seconds) {
