@@ -126,7 +126,7 @@ Status DeviceRun::make_room(int slot) {
   FULCRUM_TRY(void* block, take(size));
   // Parts that the call does not write are those of before.
   if (facts_.slots[at].reads) {
-    FULCRUM_CHECK(device_.copy_inside(block, args_.ptr[slot], bytes_[at], stream_));
+    FULCRUM_CHECK(device_.copy_inside(block, args_.ptr[slot], size, stream_));
   } else if (size > bytes_[at]) {
     FULCRUM_TRY(const Residence::Loan before, home->device(stream_));
     if (before.fresh) hold(before.block, size);

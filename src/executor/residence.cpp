@@ -45,7 +45,7 @@ Residence::Residence(std::int64_t bytes, std::shared_ptr<Device> device, Memory 
 }
 
 Residence::~Residence() {
-  if (memory_ == Memory::foreign && !valid_on(Place::host)) bring_home();
+  if (memory_ == Memory::foreign) bring_home();
   ended_->store(true, std::memory_order_release);
   if (remembered_) device_->forget(*this);
   if (device_) device_->release(device_block_, bytes_);
@@ -53,9 +53,12 @@ Residence::~Residence() {
   if (memory_ == Memory::plain) ::operator delete(host_, kAlignment);
 }
 
-/// What the caller's memory waits for at the end of its buffer; nobody is left to take an error.
+/// What the caller's memory waits for at the end of its buffer; nobody is left to take an error. Until the device has
+/// forgotten it, a call that needs room may be bringing it home too.
 void Residence::bring_home() noexcept {
   try {
+    const std::lock_guard lock(mutex_);
+    if (valid_on(Place::host)) return;
     if (const Status status = fetch(); !status.ok()) log(LogLevel::error, status.error().message);
   } catch (const std::exception&) {
     // No memory for a message either.
@@ -106,6 +109,9 @@ Result<void*> Residence::host(bool read, bool write) {
     version_.store(unique_number(), std::memory_order_release);
     state_.store(bit(Place::host), std::memory_order_release);
     drop_device();
+    // What calls lost says how often data is used as it is: this is other data.
+    lost_seconds_ = 0;
+    moving_.store(false, std::memory_order_relaxed);
   }
   return host_;
 }

@@ -73,7 +73,8 @@ class Residence {
   std::int64_t give_up();
 
   /// Time that calls lost because this block was not on the device, against what moving it would cost: once they are
-  /// even, moving() is true and the way in is not charged to the next call (docs/executing.md).
+  /// even, moving() is true and the way in is not charged to the next call (docs/executing.md). Data that is written anew
+  /// begins again.
   void rent(double lost_seconds, double move_seconds);
   bool moving() const { return moving_.load(std::memory_order_relaxed); }
   /// Results written here may stay on the device, so that their way back costs a call nothing.
