@@ -215,6 +215,12 @@ bool Breaker::quarantined(const fulcrum_kernel* kernel) const {
   return state_->quarantine.contains(kernel);
 }
 
+std::string Breaker::quarantine_reason(const fulcrum_kernel* kernel) const {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->quarantine.find(kernel);
+  return found == state_->quarantine.end() ? "" : found->second;
+}
+
 std::string Breaker::describe() const {
   const std::lock_guard lock(state_->mutex);
   const std::uint8_t now_at = position();

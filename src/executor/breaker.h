@@ -37,6 +37,7 @@ class Breaker {
   void succeeded();
   /// Kernels that must not be used again in this process.
   bool quarantined(const fulcrum_kernel* kernel) const;
+  std::string quarantine_reason(const fulcrum_kernel* kernel) const;  // empty: it may be used
   bool has_quarantine() const { return any_quarantined_.load(std::memory_order_relaxed); }
   std::string describe() const;  // "closed", "half open", "open: ..."
   std::int64_t failures(Failure kind) const;

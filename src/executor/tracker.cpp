@@ -279,20 +279,34 @@ struct Tracker::State {
   }
 };
 
-Tracker::Tracker(double explore_credit) : state_(std::make_unique<State>()) {
-  state_->explore_credit = std::max(0.0, explore_credit);
+Tracker::Tracker(double explore_credit) {
+  states_.push_back(std::make_unique<State>());
+  states_.back()->explore_credit = std::max(0.0, explore_credit);
+  state_.store(states_.back().get(), std::memory_order_release);
 }
 Tracker::~Tracker() = default;
 
+void Tracker::forget() {
+  const std::lock_guard lock(states_mutex_);
+  const State& old = state();
+  auto fresh = std::make_unique<State>();
+  fresh->explore_credit = old.explore_credit;
+  fresh->spent_ticks = old.spent_ticks.load(std::memory_order_relaxed);
+  fresh->explored_ticks = old.explored_ticks.load(std::memory_order_relaxed);
+  fresh->alarms = old.alarms.load(std::memory_order_relaxed);
+  states_.push_back(std::move(fresh));
+  state_.store(states_.back().get(), std::memory_order_release);
+}
+
 float Tracker::correction(const Cell& cell) const {
-  return in_range(cell) ? state_->correction(state_->ops[cell.op].load(std::memory_order_acquire), cell)
-                        : state_->shift_of(cell.place);
+  return in_range(cell) ? state().correction(state().ops[cell.op].load(std::memory_order_acquire), cell)
+                        : state().shift_of(cell.place);
 }
 
 Tracker::Corrections Tracker::corrections(int op, std::uint8_t residency, std::uint8_t size_class,
                                           std::uint8_t first, bool first_on_device, std::uint8_t second,
                                           bool second_on_device) const {
-  const State& state = *state_;
+  const State& state = this->state();
   Corrections told;
   if (first_on_device || second_on_device) {
     const float shift = state.shift.load(std::memory_order_relaxed);
@@ -322,31 +336,31 @@ Tracker::Corrections Tracker::corrections(int op, std::uint8_t residency, std::u
 }
 
 Tracker::Known Tracker::known(const Cell& cell) const {
-  const TrackedCell* tracked = state_->find(cell);
-  if (!tracked) return {.correction = state_->shift_of(cell.place)};
+  const TrackedCell* tracked = state().find(cell);
+  if (!tracked) return {.correction = state().shift_of(cell.place)};
   return {.correction = correction(cell), .doubt = tracked->doubt(), .samples = tracked->count()};
 }
 
 float Tracker::doubt(const Cell& cell) const {
-  const TrackedCell* tracked = state_->find(cell);
+  const TrackedCell* tracked = state().find(cell);
   return tracked ? tracked->doubt() : 0;
 }
 
 std::int64_t Tracker::samples(const Cell& cell) const {
-  state_->hand_on_all();
-  const TrackedCell* tracked = state_->find(cell);
+  state().hand_on_all();
+  const TrackedCell* tracked = state().find(cell);
   return tracked ? tracked->count() : 0;
 }
 
 std::array<double, 3> Tracker::last_seconds(const Cell& cell) const {
-  state_->hand_on_all();
-  const TrackedCell* tracked = state_->find(cell);
+  state().hand_on_all();
+  const TrackedCell* tracked = state().find(cell);
   return tracked ? tracked->last_seconds() : std::array<double, 3>{};
 }
 
 bool Tracker::record(const Cell& cell, double predicted_seconds, double measured_seconds) {
   if (!in_range(cell) || !(predicted_seconds > 0) || !(measured_seconds > 0)) return false;
-  return state_->take(cell, static_cast<float>(std::log(measured_seconds / predicted_seconds)),
+  return state().take(cell, static_cast<float>(std::log(measured_seconds / predicted_seconds)),
                       measured_seconds);
 }
 
@@ -354,60 +368,60 @@ bool Tracker::record_at_least(const Cell& cell, double predicted_seconds, double
   if (!in_range(cell) || !(predicted_seconds > 0) || !(waited_seconds > 0)) return false;
   // Less than what is known already says nothing new, and must not pull the cell down.
   const auto least = static_cast<float>(std::log(waited_seconds / predicted_seconds));
-  return state_->learn(cell, std::max(least, correction(cell)), waited_seconds);
+  return state().learn(cell, std::max(least, correction(cell)), waited_seconds);
 }
 
 bool Tracker::explore(double extra_seconds, double ratio) {
-  if (!(ratio <= kMostRatio) || state_->explore_credit <= 0) return false;
+  if (!(ratio <= kMostRatio) || state().explore_credit <= 0) return false;
   const std::int64_t wanted = ticks_of(extra_seconds);
   const auto credit = static_cast<std::int64_t>(
-      state_->explore_credit * static_cast<double>(state_->spent_ticks.load(std::memory_order_relaxed)));
-  std::int64_t explored = state_->explored_ticks.load(std::memory_order_relaxed);
+      state().explore_credit * static_cast<double>(state().spent_ticks.load(std::memory_order_relaxed)));
+  std::int64_t explored = state().explored_ticks.load(std::memory_order_relaxed);
   do {
     if (explored + wanted > credit || credit == 0) return false;
   } while (
-      !state_->explored_ticks.compare_exchange_weak(explored, explored + wanted, std::memory_order_relaxed));
+      !state().explored_ticks.compare_exchange_weak(explored, explored + wanted, std::memory_order_relaxed));
   return true;
 }
 
 bool Tracker::explore(const Cell& runner_up, double extra_seconds, double ratio) {
-  const TrackedCell* tracked = state_->find(runner_up);
+  const TrackedCell* tracked = state().find(runner_up);
   if (!tracked || tracked->learned() < TrackedCell::kWindow) return explore(extra_seconds, ratio);
   // One that has been better, or should be by the table, may be so again: it is judged by what it would then be.
   const double at_best = ratio * std::exp(std::min(0.F, std::min(tracked->best(), 0.F) - tracked->value()));
   if (at_best <= kTie) return explore(extra_seconds, at_best);
   // What is known to be slower is looked at again when its turn costs next to nothing of what was spent since.
-  const double since = state_->spent_seconds() - tracked->spent_then.load(std::memory_order_relaxed);
+  const double since = state().spent_seconds() - tracked->spent_then.load(std::memory_order_relaxed);
   const bool close = ratio <= std::exp(2 * std::max(tracked->doubt(), kLeastDoubt));
   return (close || extra_seconds <= kRevisitShare * since) && explore(extra_seconds, ratio);
 }
 
 void Tracker::settle(double taken_seconds, double extra_seconds) {
-  state_->explored_ticks.fetch_add(ticks_of(extra_seconds) - ticks_of(taken_seconds),
+  state().explored_ticks.fetch_add(ticks_of(extra_seconds) - ticks_of(taken_seconds),
                                    std::memory_order_relaxed);
 }
 
 void Tracker::spend(double seconds) {
   thread_local std::uint32_t calls = 0;
-  Shard& shard = state_->shards[shard_of_thread()];
+  Shard& shard = state().shards[shard_of_thread()];
   const std::int64_t mine = ticks_of(seconds);
   const std::int64_t sum = shard.ticks.fetch_add(mine, std::memory_order_relaxed) + mine;
   if (++calls % kFlushCalls != 0 && sum < kFlushTicks) return;
-  state_->spent_ticks.fetch_add(shard.ticks.exchange(0, std::memory_order_relaxed),
+  state().spent_ticks.fetch_add(shard.ticks.exchange(0, std::memory_order_relaxed),
                                 std::memory_order_relaxed);
 }
 
 double Tracker::explored_seconds() const {
-  return static_cast<double>(state_->explored_ticks.load(std::memory_order_relaxed)) / kTicksPerSecond;
+  return static_cast<double>(state().explored_ticks.load(std::memory_order_relaxed)) / kTicksPerSecond;
 }
 
-float Tracker::device_shift() const { return state_->shift_of(Place::device); }
+float Tracker::device_shift() const { return state().shift_of(Place::device); }
 
-std::int64_t Tracker::alarms() const { return state_->alarms.load(std::memory_order_relaxed); }
+std::int64_t Tracker::alarms() const { return state().alarms.load(std::memory_order_relaxed); }
 
 std::int64_t Tracker::handed_on() const {
   std::int64_t sum = 0;
-  for (const Shard& shard : state_->shards) sum += shard.handed_on.load(std::memory_order_relaxed);
+  for (const Shard& shard : state().shards) sum += shard.handed_on.load(std::memory_order_relaxed);
   return sum;
 }
 

@@ -6,6 +6,10 @@
 // as expected write to no line that other threads read.
 #pragma once
 
+#include <memory>
+#include <mutex>
+#include <vector>
+
 #include "executor/dispatch.h"
 
 namespace fulcrum::executor {
@@ -55,6 +59,8 @@ class Tracker {
   bool explore(const Cell& runner_up, double extra_seconds, double ratio);
   /// What a trial cost in the end, in place of the upper bound that explore() took; less than nothing counts as nothing.
   void settle(double taken_seconds, double extra_seconds);
+  /// All corrections, when other predictions take the place of those they were learned against. The credit stays.
+  void forget();
   /// Time spent in calls, on which the credit rests.
   void spend(double seconds);
   double explored_seconds() const;
@@ -67,7 +73,10 @@ class Tracker {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  State& state() const { return *state_.load(std::memory_order_acquire); }
+  std::atomic<State*> state_{nullptr};
+  std::mutex states_mutex_;
+  std::vector<std::unique_ptr<State>> states_;  // all there ever were: readers hold no reference
 };
 
 }  // namespace fulcrum::executor
