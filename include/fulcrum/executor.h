@@ -48,7 +48,7 @@ struct Explanation {
   std::string op;
   Shape shape;
   std::vector<Way> ways;             // the chosen one first, then by predicted time, then those not eligible
-  std::string tier;                  // "guard", "seen", "grid", "model", "pinned"
+  std::string tier;                  // "seen", "grid", "model", "pinned"
   double margin = 1;                 // time of the runner-up / time of the chosen one
   std::string residency;             // "host", "resident", "A on the device, B on the host"
   std::string flips;                 // what would change it: "resident inputs", "n >= 240000"
@@ -59,12 +59,13 @@ struct Explanation {
 
 /// Readable at any time, from any thread.
 struct Counters {
+  /// Without typed calls below the guard, which counting would make twice as long.
   std::int64_t calls = 0, on_cpu = 0, on_device = 0;
-  /// By the guard: of run() alone. Counting typed calls below it would take as long as they do.
-  std::int64_t by_guard = 0;
   std::int64_t by_seen = 0, by_grid = 0, by_model = 0;
-  std::int64_t fallbacks = 0, splits = 0, explored = 0, shadowed = 0, mismatches = 0, batched = 0,
-               data_lost = 0, evictions = 0;
+  /// Calls that a kernel failed and another answered; calls whose policy names a device that was not in use.
+  std::int64_t fallbacks = 0, kept_off = 0;
+  std::int64_t splits = 0, explored = 0, shadowed = 0, mismatches = 0, batched = 0, data_lost = 0,
+               evictions = 0;
   std::int64_t uploads = 0, downloads = 0, launches = 0;
   double uploaded_bytes = 0, downloaded_bytes = 0;
   double cpu_seconds = 0, device_seconds = 0, explore_seconds = 0;  // of calls that were timed

@@ -37,6 +37,7 @@ BatchHooks::Time predict(const Engine& engine, const Request& request, const Ter
 
 BatchHooks hooks_of(Engine& engine) {
   BatchHooks hooks;
+  hooks.pinned_staging = engine.device() && engine.device()->alive();
   hooks.run = [&engine](const Request& request, const Terms& terms) { return engine.run(request, terms); };
   hooks.predict = [&engine](const Request& request, const Terms& terms) {
     return predict(engine, request, terms);

@@ -31,6 +31,7 @@ struct BatchHooks {
   std::function<Time(const Request&, const Terms&)> predict;
   /// Memory that both sides can use well; null: there is none.
   std::function<std::shared_ptr<Residence>(std::int64_t bytes)> staging;
+  bool pinned_staging = false;  // as a rule
 };
 BatchHooks hooks_of(Engine& engine);
 

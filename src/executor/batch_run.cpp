@@ -72,8 +72,12 @@ std::int64_t recommended_calls(const BatchHooks& hooks, const Request& request, 
   const BatchHooks::Time alone = hooks.predict(request, terms);
   if (alone.seconds <= 0) return 1;
   double copied_bytes = 0, copies = 0;
+  Request staged = request;
   for (int slot = 0; slot < request.facts->pointers; ++slot) {
     const std::int64_t bytes = request.args.ptr[slot] ? unit_bytes(request, slot) * units : 0;
+    if (bytes > 0) staged.homes[static_cast<std::size_t>(slot)] = nullptr;
+    if (bytes > 0 && hooks.pinned_staging)
+      staged.pinned |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(slot));
     copied_bytes += static_cast<double>(bytes);
     copies += bytes > 0 ? 1 : 0;
   }
@@ -82,7 +86,7 @@ std::int64_t recommended_calls(const BatchHooks& hooks, const Request& request, 
   double best_rate = kLeastGain / alone.seconds;
   for (std::int64_t calls = 2; calls <= kMostCalls; calls *= 2) {
     if (units > std::numeric_limits<std::int64_t>::max() / kMostCalls) break;
-    const Request many = grown(request, units * calls);
+    const Request many = grown(staged, units * calls);
     if (!ops::check_args(*request.facts->op, many.args).ok()) break;
     const BatchHooks::Time together = hooks.predict(many, terms);
     const double moves = static_cast<double>(calls) * own_seconds;
@@ -154,6 +158,8 @@ Status BatchQueue::run_together(std::vector<Item>& items) {
     blocks.push_back(std::move(block));
     whole.args.ptr[slot] = lanes.back().memory;
     whole.homes[static_cast<std::size_t>(slot)] = nullptr;
+    if (blocks.back()->memory() == Residence::Memory::pinned)
+      whole.pinned |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(slot));
   }
 
   std::vector<Move> moves;

@@ -60,6 +60,17 @@ Mask on_device(std::span<const Candidate> candidates) {
   return mask;
 }
 
+/// A kernel of the CPU that cannot do a call, or has no memory for its plan, leaves it to the others, as long as the
+/// inputs are what they were.
+bool is_left_to_others(const Request& request, const Error& error) {
+  if (error.code != Code::unsupported && error.code != Code::out_of_memory) return false;
+  for (int slot = 0; slot < request.facts->pointers; ++slot) {
+    const bool writes = request.facts->slots[static_cast<std::size_t>(slot)].writes;
+    if (writes && request.args.ptr[slot] && overwrites_input(request, slot)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Engine::Engine(const Options& options)
@@ -208,7 +219,7 @@ Result<Request> Engine::request(const ops::Op& op, const Args& args, std::span<c
   return request;
 }
 
-Traffic Engine::traffic_of(const Request& request) const {
+Traffic Engine::traffic_of(const Request& request, bool waive_moving) const {
   Traffic traffic;
   traffic.pinned = true;
   for (int slot = 0; slot < request.facts->pointers; ++slot) {
@@ -222,7 +233,7 @@ Traffic Engine::traffic_of(const Request& request) const {
     const Residence* home = request.homes[static_cast<std::size_t>(slot)];
     if (home && home->memory() != Residence::Memory::foreign) traffic.kept |= bit;
     bool moves = false;
-    if (role.reads && !(home && (home->valid_on(Place::device) || home->moving()))) {
+    if (role.reads && !(home && (home->valid_on(Place::device) || (waive_moving && home->moving())))) {
       traffic.add_in(bytes);
       moves = true;
     }
@@ -235,7 +246,8 @@ Traffic Engine::traffic_of(const Request& request) const {
       traffic.add_out(bytes);
       moves = true;
     }
-    if (moves && !(home && home->memory() == Residence::Memory::pinned)) traffic.pinned = false;
+    const bool pinned = home ? home->memory() == Residence::Memory::pinned : (request.pinned & bit) != 0;
+    if (moves && !pinned) traffic.pinned = false;
   }
   return traffic;
 }
@@ -323,11 +335,21 @@ void Engine::rent(const Request& request, const Traffic& traffic, const Choice& 
 
 void Engine::say_fallback(const Request& request, Failure failure, const Error& error) {
   fallbacks_.fetch_add(1, std::memory_order_relaxed);
-  auto& said = said_[static_cast<std::size_t>(request.op) % said_.size()];
+  Fallbacks& of = fallbacks_of_[static_cast<std::size_t>(request.op) % fallbacks_of_.size()];
+  of.count.fetch_add(1, std::memory_order_relaxed);
+  of.last.store(failure, std::memory_order_relaxed);
   const auto bit = static_cast<std::uint8_t>(1u << (static_cast<unsigned>(failure) % 8));
-  if ((said.fetch_or(bit, std::memory_order_relaxed) & bit) != 0) return;
+  if ((of.said.fetch_or(bit, std::memory_order_relaxed) & bit) != 0) return;
   log(LogLevel::warning, fmt::format("{} fell back to another kernel ({}): {}", request.facts->op->name,
                                      to_string(failure), error.message));
+}
+
+/// The policy names a device that is not in use: nothing has failed, and yet others answer.
+void Engine::say_kept_off(const Request& request) {
+  kept_off_.fetch_add(1, std::memory_order_relaxed);
+  Fallbacks& of = fallbacks_of_[static_cast<std::size_t>(request.op) % fallbacks_of_.size()];
+  if (of.said_kept_off.exchange(true, std::memory_order_relaxed)) return;
+  log(LogLevel::warning, not_in_use(request).message);
 }
 
 /// Strict: a call that belongs on a device which is not in use is not answered elsewhere in silence.
@@ -337,27 +359,66 @@ Status Engine::stand_by(const Request& request, const Traffic& traffic, Mask wis
   if ((allowed & device) != 0) return {};
   const Choice choice = choose(request, traffic, wished);
   if (choice.candidate == 255 || (device >> choice.candidate & 1u) == 0) return {};
+  return not_in_use(request);
+}
+
+/// What is said to a call that belongs on the device and does not get there.
+Error Engine::not_in_use(const Request& request) const {
+  const std::string_view name = request.facts->op->name;
+  constexpr std::string_view kHint = "a policy that is not strict lets the CPU answer";
+  if (!device_ || request.facts->is_list(request.args))
+    return Error{Code::unsupported, fmt::format("{} on arrays of pointers stays on the host", name),
+                 std::string(kHint)};
   Breaker& breaker = device_->breaker();
+  const std::string why = breaker.allows() ? "its kernels for this are in quarantine" : breaker.describe();
   return Error{breaker.open_for_good() ? Code::device_lost : Code::device_busy,
-               fmt::format("{} belongs on {}, which is not in use: {}", request.facts->op->name,
-                           device_->backend().name(), breaker.describe()),
-               "a policy that is not strict lets the CPU answer"};
+               fmt::format("{} belongs on {}, which is not in use: {}", name, device_->backend().name(), why),
+               std::string(kHint)};
+}
+
+/// A shadow run is no part of the call: what it throws is not the call's.
+void Engine::compare(const Request& request, const Terms& terms, const Candidate& candidate, double seconds,
+                     Status& outcome) {
+  try {
+    if (auto right = shadow(request, terms, candidate, seconds); !right.ok())
+      outcome = std::move(right).take_error();
+  } catch (const std::bad_alloc&) {
+    // No memory for a second result: not compared.
+  }
 }
 
 Status Engine::run(const Request& request, const Terms& terms) {
+  try {
+    return run_call(request, terms);
+  } catch (const std::exception& thrown) {
+    return error_of(thrown);
+  }
+}
+
+Status Engine::run_call(const Request& request, const Terms& terms) {
   const Terms::Masks& masks =
       terms.allowed[static_cast<std::size_t>(request.op)][static_cast<std::size_t>(request.dtype)];
   Traffic traffic = traffic_of(request);
   traffic.throughput = terms.policy.throughput;
   Mask allowed = allowed_now(request, masks.first);
   if (terms.policy.strict) FULCRUM_CHECK(stand_by(request, traffic, masks.first, allowed));
-  if (allowed == 0) allowed = allowed_now(request, masks.fallback);
-  if (masks.first == 0 && allowed != 0) say_fallback(request, Failure::absent, no_kernel(request, terms));
+  if (allowed == 0) {
+    allowed = allowed_now(request, masks.fallback);
+    if (allowed != 0 && masks.first == 0) say_fallback(request, Failure::absent, no_kernel(request, terms));
+    if (allowed != 0 && masks.first != 0) say_kept_off(request);
+  }
   Mask failed = 0;
   std::optional<Error> last;
   while (allowed != 0) {
     Choice choice = choose(request, traffic, allowed);
-    if (choice.candidate == 255) break;
+    if (choice.candidate == 255) {
+      // Nothing of what the policy names takes these sizes: others do, unless it is strict.
+      const Mask others = allowed_now(request, masks.fallback & ~failed) & ~allowed;
+      if (others != 0) say_fallback(request, Failure::configuration, no_kernel(request, terms));
+      failed |= allowed;
+      allowed = others;
+      continue;
+    }
     const Asked asked{*table_of(request.op), request.op, request.args, traffic, allowed};
     const int timed = stands_for(asked.table, choice);
     std::optional<Trial> trial;
@@ -374,6 +435,9 @@ Status Engine::run(const Request& request, const Terms& terms) {
       continue;
     }
     Tally& mine = tally();
+    // What the call takes is held against all that it moves.
+    const bool to_device = candidate.place == Place::device;
+    const Traffic moved = to_device ? traffic_of(request, false) : traffic;
     const double begin = timed > 0 ? now() : 0;
     Status status = run_candidate(request, candidate);
     if (trial) tracker_.settle(trial->taken_seconds, now() - begin - trial->usual_seconds);
@@ -384,26 +448,34 @@ Status Engine::run(const Request& request, const Terms& terms) {
       const double seconds = timed > 0 ? now() - begin : 0;
       if (timed > 0 && !terms.policy.frozen) {
         book(candidate, seconds);
-        learn(asked, choice, seconds, timed, tracker_);
+        learn({asked.table, asked.op, asked.args, moved, asked.allowed}, choice, seconds, timed, tracker_);
       }
       if (candidate.place == Place::host) {
         rent(request, traffic, choice, allowed);
         return {};
       }
       device_->breaker().succeeded();
-      FULCRUM_TRY(const bool right, shadow(request, terms, candidate, seconds));
-      static_cast<void>(right);
-      return {};
+      compare(request, terms, candidate, seconds, status);
+      return status;
     }
     last = std::move(status).take_error();
     if (last->code == Code::data_lost) lost_.fetch_add(1, std::memory_order_relaxed);
-    if (candidate.place == Place::host || last->code == Code::data_lost) return *last;
+    if (last->code == Code::data_lost) return *last;
+    if (candidate.place == Place::host) {
+      if (terms.policy.strict || !is_left_to_others(request, *last)) return *last;
+      say_fallback(request, classify(last->code), *last);
+      failed |= Mask{1} << choice.candidate;
+      allowed = allowed_now(request, masks.fallback & ~failed);
+      continue;
+    }
     const Failure failure = device_->breaker().failed(candidate.kernel, *last);
     if (terms.policy.strict) return *last;
     say_fallback(request, failure, *last);
     if (failure == Failure::capacity) {
+      const double cut_begin = now();
       const Status cut = run_in_pieces(request, candidate);
       if (cut.ok()) {
+        book(candidate, now() - cut_begin);
         splits_.fetch_add(1, std::memory_order_relaxed);
         mine.calls.fetch_add(1, std::memory_order_relaxed);
         mine.on_device.fetch_add(1, std::memory_order_relaxed);
@@ -437,6 +509,8 @@ Status Engine::calibrate(const CalibrateConfig& config) {
     if (device_) static_cast<void>(device_->note({static_cast<std::int32_t>(table.error().code), nullptr}));
     return table.error();
   }
+  // What was learned says how far off the old table is.
+  tracker_.forget();
   publish(std::move(table).value());
   return {};
 }

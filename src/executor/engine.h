@@ -37,6 +37,7 @@ struct Request {
   DType dtype = DType::f32;
   Args args{};                                    // host pointers; those of buffers are their identities
   std::array<Residence*, FULCRUM_SLOTS> homes{};  // null: plain memory of the caller
+  std::uint8_t pinned = 0;                        // slots of plain memory that is page-locked, a bit each
 };
 
 /// Where an operand lies on the host, for one that is read or written there. What a buffer has beyond the result that is
@@ -50,6 +51,9 @@ struct alignas(64) Tally {
 };
 
 class BatchQueue;
+
+/// The result in `slot` lies over an input, or is one.
+bool overwrites_input(const Request& request, int slot);
 
 /// Names that exist, shares that are some.
 Status check_policy(const Policy& policy);
@@ -75,7 +79,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   /// Checks, decides, runs, learns.
   Status run(const Request& request, const Terms& terms);
   Explanation explain(const Request& request, Traffic traffic, const Terms& terms) const;
-  Traffic traffic_of(const Request& request) const;
+  /// What a decision sees: a buffer that has paid its move in what calls lost is as good as there.
+  Traffic traffic_of(const Request& request) const { return traffic_of(request, true); }
   /// As if all operands were there alone.
   Traffic traffic_at(const Request& request, Place place) const;
   Choice choose(const Request& request, const Traffic& traffic, Mask allowed) const;
@@ -105,6 +110,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void clear_guards();
   void fill_guard(const Table& of, int op, const OpTable& entry);
 
+  Traffic traffic_of(const Request& request, bool waive_moving) const;
+  Status run_call(const Request& request, const Terms& terms);
+  void compare(const Request& request, const Terms& terms, const Candidate& candidate, double seconds,
+               Status& outcome);
+  Error not_in_use(const Request& request) const;
+  std::string guard_note(const Request& request, const Traffic& traffic, const Terms& terms) const;
+  std::string fallback_note(const Request& request) const;
   Status run_candidate(const Request& request, const Candidate& candidate);
   Status run_on_host(const Request& request, const Candidate& candidate);
   Status run_on_device(const Request& request, const Candidate& candidate);
@@ -117,6 +129,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void rent(const Request& request, const Traffic& traffic, const Choice& choice, Mask allowed);
   Status stand_by(const Request& request, const Traffic& traffic, Mask wished, Mask allowed) const;
   void say_fallback(const Request& request, Failure failure, const Error& error);
+  void say_kept_off(const Request& request);
   Tally& tally() const;
 
   Options options_;
@@ -132,8 +145,15 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::unique_ptr<Guards> guards_, no_guards_;
   ops::PreparedWatch watch_;  // plans over a graph or an index go with it
   mutable std::array<Tally, 16> tallies_;
-  std::atomic<std::int64_t> fallbacks_{0}, splits_{0}, explored_{0}, shadowed_{0}, mismatches_{0}, lost_{0};
-  std::array<std::atomic<std::uint8_t>, 256> said_{};  // failures that were logged, a bit each, by op
+  std::atomic<std::int64_t> fallbacks_{0}, splits_{0}, explored_{0}, shadowed_{0}, mismatches_{0}, lost_{0},
+      kept_off_{0};
+  struct Fallbacks {
+    std::atomic<std::uint8_t> said{0};  // kinds that were logged, a bit each
+    std::atomic<bool> said_kept_off{false};
+    std::atomic<Failure> last{Failure::none};
+    std::atomic<std::int64_t> count{0};
+  };
+  std::array<Fallbacks, 256> fallbacks_of_{};  // by op
   mutable std::mutex regret_mutex_;
   std::vector<double> regrets_;  // of shadowed calls
   AsyncPool pool_;               // what it still runs uses all of the above

@@ -117,7 +117,6 @@ Counters Engine::counters() const {
   for (const Tally& tally : tallies_) {
     out.calls += tally.calls;
     out.on_device += tally.on_device;
-    out.by_guard += tally.by_tier[0];
     out.by_seen += tally.by_tier[1];
     out.by_grid += tally.by_tier[2];
     out.by_model += tally.by_tier[3];
@@ -126,6 +125,7 @@ Counters Engine::counters() const {
   }
   out.on_cpu = out.calls - out.on_device;
   out.fallbacks = fallbacks_;
+  out.kept_off = kept_off_;
   out.splits = splits_;
   out.explored = explored_;
   out.shadowed = shadowed_;

@@ -60,8 +60,11 @@ std::string why_not(const Engine& engine, const Request& request, const Terms& t
     return fmt::format("{} is not allowed by the policy", candidate.kernel.precision());
   }
   if (candidate.place == Place::host || !device) return "";
-  if (device->breaker().quarantined(&candidate.kernel.entry())) return "in quarantine after a wrong result";
   if (!device->alive()) return "the device is lost";
+  if (const std::string why = device->breaker().quarantine_reason(&candidate.kernel.entry()); !why.empty())
+    return fmt::format("in quarantine: {}", why);
+  if (!device->breaker().allows())
+    return fmt::format("the device is not in use, {}", device->breaker().describe());
   if (request.facts->is_list(request.args)) return "arrays of pointers stay on the host";
   return "";
 }
@@ -131,6 +134,34 @@ std::string Engine::flips_of(const Request& request, const Choice& choice, Mask 
   return flips;
 }
 
+/// Typed calls of small sizes are decided before any of this.
+std::string Engine::guard_note(const Request& request, const Traffic& traffic, const Terms& terms) const {
+  const bool in_buffers = std::any_of(request.homes.begin(), request.homes.end(),
+                                      [](const Residence* home) { return home != nullptr; });
+  if (in_buffers || traffic.home_bytes > 0 || !terms.policy.backend.empty()) return {};
+  for (std::size_t known = 0; known < kGuardedCount; ++known) {
+    if (index_of(*guards_->op[known]) != request.op) continue;
+    const std::int64_t below = guards_->of[known].below.load(std::memory_order_acquire);
+    const fulcrum_kernel* kernel = guards_->of[known].kernel.load(std::memory_order_acquire);
+    if (!kernel || request.args.dim[0] >= below) return {};
+    return fmt::format("exec.{0}() on vectors of less than {1} asks for no decision: {0}/{2} runs at once",
+                       request.facts->op->name, below, kernel->variant);
+  }
+  return {};
+}
+
+std::string Engine::fallback_note(const Request& request) const {
+  const Fallbacks& of = fallbacks_of_[static_cast<std::size_t>(request.op) % fallbacks_of_.size()];
+  const std::int64_t here = of.count.load(std::memory_order_relaxed), all = fallbacks_.load();
+  const std::int64_t kept_off = kept_off_.load();
+  if (all + kept_off == 0) return {};
+  std::string text = fmt::format("fall-backs of {}: {}", request.facts->op->name, here);
+  if (here > 0) text += fmt::format(", the last one: {}", to_string(of.last.load(std::memory_order_relaxed)));
+  text += fmt::format("; of all ops: {}", all);
+  if (kept_off > 0) text += fmt::format("; calls for a device that was not in use: {}", kept_off);
+  return text;
+}
+
 Explanation Engine::explain(const Request& request, Traffic traffic, const Terms& terms) const {
   traffic.throughput = terms.policy.throughput;
   const ops::Op& op = *request.facts->op;
@@ -141,11 +172,16 @@ Explanation Engine::explain(const Request& request, Traffic traffic, const Terms
   out.residency = residency_of(request, traffic);
   const OpTable* entry = table_of(request.op);
   if (!entry) return out;
-  const Terms::Masks& masks =
+  Terms::Masks masks =
       terms.allowed[static_cast<std::size_t>(request.op)][static_cast<std::size_t>(request.dtype)];
   Mask allowed = allowed_now(request, masks.first);
   if (allowed == 0) allowed = allowed_now(request, masks.fallback);
-  const Choice choice = choose(request, traffic, allowed);
+  Choice choice = choose(request, traffic, allowed);
+  if (choice.candidate == 255) {  // as a call does
+    allowed = allowed_now(request, masks.fallback) & ~allowed;
+    choice = choose(request, traffic, allowed);
+    if (choice.candidate != 255) masks.first = 0;  // what the policy names rules out nobody
+  }
   const auto candidates = entry->candidates();
   const std::vector<Price> prices = entry->prices(request.args, traffic);
   for (std::size_t i = 0; i < candidates.size(); ++i) {
@@ -189,7 +225,9 @@ Explanation Engine::explain(const Request& request, Traffic traffic, const Terms
   if (device_)
     out.notes.push_back(
         fmt::format("device: {}, breaker {}", device_->backend().name(), device_->breaker().describe()));
-  if (fallbacks_.load() > 0) out.notes.push_back(fmt::format("fall-backs so far: {}", fallbacks_.load()));
+  for (std::string note : {guard_note(request, traffic, terms), fallback_note(request)}) {
+    if (!note.empty()) out.notes.push_back(std::move(note));
+  }
   return out;
 }
 

@@ -68,7 +68,13 @@ Error Engine::no_kernel(const Request& request, const Terms& terms) const {
                  fmt::format("the policy names {}, which has no kernel for {}", backend, op.name),
                  fmt::format("{} can run it", fmt::join(others, ", "))};
   }
-  return Error{Code::unsupported, fmt::format("no kernel can run {}", op.name),
+  const std::string shape = ops::shape_of(op, request.args).text();
+  if (!backend.empty()) {
+    return Error{Code::unsupported,
+                 fmt::format("the policy names {}, which cannot run {} {}", backend, op.name, shape),
+                 "name another backend or none, or allow its other precisions in the Policy"};
+  }
+  return Error{Code::unsupported, fmt::format("no kernel can run {} {}", op.name, shape),
                "allow another precision or backend in the Policy, or see what there is: fulcrum ops"};
 }
 

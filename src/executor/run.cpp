@@ -13,19 +13,6 @@ namespace {
 
 constexpr std::int64_t kLeastPieceBytes = 1 << 20;  // below it a call in pieces is not worth another try
 
-/// The result in `slot` lies over an input, or is one.
-bool overwrites_input(const Request& request, int slot) {
-  const OpFacts& facts = *request.facts;
-  const auto* out = static_cast<const std::byte*>(request.args.ptr[slot]);
-  const std::int64_t out_bytes = facts.bytes(request.args, slot, request.dtype);
-  for (int other = 0; other < facts.pointers; ++other) {
-    const auto* in = static_cast<const std::byte*>(request.args.ptr[other]);
-    if (!in || !facts.slots[static_cast<std::size_t>(other)].reads) continue;
-    if (in < out + out_bytes && out < in + facts.bytes(request.args, other, request.dtype)) return true;
-  }
-  return false;
-}
-
 /// Bytes that a call takes on the device: results go into blocks of their own, inputs that are there need none.
 std::int64_t room_for(const Request& request) {
   std::int64_t bytes = 0;
@@ -72,6 +59,18 @@ class Uses {
 };
 
 }  // namespace
+
+bool overwrites_input(const Request& request, int slot) {
+  const OpFacts& facts = *request.facts;
+  const auto* out = static_cast<const std::byte*>(request.args.ptr[slot]);
+  const std::int64_t out_bytes = facts.bytes(request.args, slot, request.dtype);
+  for (int other = 0; other < facts.pointers; ++other) {
+    const auto* in = static_cast<const std::byte*>(request.args.ptr[other]);
+    if (!in || !facts.slots[static_cast<std::size_t>(other)].reads) continue;
+    if (in < out + out_bytes && out < in + facts.bytes(request.args, other, request.dtype)) return true;
+  }
+  return false;
+}
 
 Result<void*> host_memory(const Request& request, int slot, bool read, bool write) {
   Residence* home = request.homes[static_cast<std::size_t>(slot)];

@@ -153,5 +153,30 @@ TEST_F(Batching, NoGuardDecidesForAPinnedBackend) {
   EXPECT_EQ(machine_.counts.launches, 1);
 }
 
+TEST_F(Batching, IsPricedAsWhatItMovesFrom) {
+  machine_.costs.pageable_rate = 1e9;  // fifty times slower than the page-locked memory of a batch
+  machine_.costs.cpu_rate = 2e9;
+  const Executor exec =
+      testing::virtual_executor(machine_, {.explore_credit = 0, .batch_latency_seconds = 2e-3});
+  for (int round = 0; round < 20; ++round) {
+    Additions additions(64, 16384);
+    additions.start(exec);
+    exec.async().flush();
+    ASSERT_EQ(additions.right(), 64u);
+  }
+  EXPECT_EQ(exec.counters().batched, 20 * 64);
+  EXPECT_GT(exec.counters().on_device, 0);
+  // What a batch took says nothing against what was predicted of calls on other memory.
+  std::int64_t calls = 0;
+  for (const char* shape : {"n=65536", "n=131072", "n=262144", "n=524288", "n=1048576"}) {
+    const auto why = exec.explain("vec_add", parse_shape(shape).value());
+    for (const Way& way : why->ways) {
+      calls += way.place == Place::device ? way.calls : 0;
+      EXPECT_NEAR(way.correction, 1, 0.1) << why->text();
+    }
+  }
+  EXPECT_GT(calls, 0);
+}
+
 }  // namespace
 }  // namespace fulcrum::executor

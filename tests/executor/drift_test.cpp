@@ -152,5 +152,26 @@ TEST_F(Drift, TimeOnTheDeviceIsNeverBookedAsTimeOfTheCpu) {
   }
 }
 
+TEST_F(Drift, ACalibrationForgetsHowFarOffTheTableOfBeforeWas) {
+  const Executor exec = testing::virtual_executor(machine_);
+  machine_.slowdown = 1.5;  // still the faster way
+  run(exec, 100);
+  const auto there = [&] {
+    const auto why = exec.explain("virtual_gelu", parse_shape(kShape).value());
+    EXPECT_EQ(why->ways.front().place, Place::device) << why->text();
+    return why->ways.front();
+  };
+  EXPECT_GT(there().correction, 1.3);
+  EXPECT_GT(there().calls, 50);
+  const double explored = exec.counters().explore_seconds;
+  CalibrateConfig config;
+  config.budget_seconds = 0.1;
+  config.ops = {"virtual_gelu"};
+  ASSERT_TRUE(exec.calibrate(config).ok());
+  EXPECT_EQ(there().correction, 1) << "the table knows how slow it is";
+  EXPECT_EQ(there().calls, 0);
+  EXPECT_EQ(exec.counters().explore_seconds, explored) << "the credit is what it was";
+}
+
 }  // namespace
 }  // namespace fulcrum::executor

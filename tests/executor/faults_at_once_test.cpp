@@ -127,5 +127,34 @@ TEST_F(FaultsAtOnce, RandomShortageOfMemoryInsideCallsChangesNoResult) {
   EXPECT_EQ(exec.counters().fallbacks, breaker_of(exec).failures(Failure::capacity));
 }
 
+TEST_F(FaultsAtOnce, MemoryThatWasWrappedIsWholeWhenItsBufferEndsWhileOthersMakeRoom) {
+  constexpr std::int64_t kCount = 4096;
+  machine_.memory_bytes = 10 * 4 * kCount;  // less than what eight calls take at once
+  const Executor exec = testing::virtual_executor(machine_, on_gpu());
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      VirtualCall call("virtual_gelu", "n=4096");
+      for (int i = 0; i < 200; ++i) {
+        std::vector<float> values(call.values(0).begin(), call.values(0).end()), result(kCount, -1.0F);
+        {
+          const auto x = exec.wrap(std::span(values));
+          auto y = exec.wrap(std::span(result));
+          y.stay_on_device();
+          const std::vector<Operand> operands = {x, y};
+          if (!exec.run(call.op(), call.args(), operands).ok()) ++wrong;
+        }
+        wrong += std::equal(result.begin(), result.end(), call.expected().begin()) ? 0 : 1;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_GT(exec.counters().evictions, 0);
+  EXPECT_EQ(machine_.counts.violations, 0);
+  EXPECT_EQ(machine_.live_blocks(), 0);
+}
+
 }  // namespace
 }  // namespace fulcrum::executor

@@ -44,6 +44,38 @@ TEST_F(Faults, MemoryOfATenthOfTheNeedIsEnough) {
   EXPECT_EQ(machine_.live_blocks(), 0) << "what a call took it gave back";
 }
 
+TEST_F(Faults, CallsInPiecesAreTimeOfTheDevice) {
+  machine_.memory_bytes = 12 * (std::int64_t{1} << 22) / 10;
+  const Executor exec = testing::virtual_executor(machine_, on_gpu());
+  VirtualCall call("virtual_add", "n=4194304");
+  const double begin = machine_.now();
+  EXPECT_TRUE(call.run(exec).ok());
+  EXPECT_EQ(exec.counters().splits, 1);
+  EXPECT_GT(exec.counters().device_seconds, 0.5 * (machine_.now() - begin));
+  EXPECT_EQ(exec.counters().cpu_seconds, 0);
+}
+
+TEST_F(Faults, AKernelOfTheCpuThatCannotDoACallLeavesItToOthers) {
+  machine_.cpu_script = [](std::string_view) { return FULCRUM_UNSUPPORTED; };
+  const Executor exec = testing::virtual_executor(machine_);
+  VirtualCall call("virtual_add", "n=1000");
+  EXPECT_TRUE(runs_on_device(exec, call)) << "of a size that belongs on the CPU";
+  EXPECT_EQ(exec.counters().fallbacks, 1);
+  const auto why = exec.explain("virtual_add", parse_shape("n=1000").value());
+  EXPECT_NE(why->text().find("fall-backs of virtual_add: 1, the last one: configuration"), std::string::npos)
+      << why->text();
+  Policy strict;
+  strict.strict = true;
+  EXPECT_EQ(call.run(exec.with(strict)).error().code, Code::unsupported);
+  // A result over an input: what the first kernel may have written is nobody's input any more.
+  call.reset();
+  Args in_place = call.args();
+  in_place.ptr[3] = in_place.ptr[0];
+  EXPECT_EQ(exec.run(call.op(), in_place, {}).error().code, Code::unsupported);
+  machine_.cpu_script = [](std::string_view) { return FULCRUM_INVALID_ARGUMENT; };
+  EXPECT_FALSE(call.run(exec).ok()) << "another kernel would say the same";
+}
+
 TEST_F(Faults, BuffersThatNoCallUsesMakeRoomForOneThatNeedsIt) {
   constexpr std::int64_t kCount = 1 << 20;
   machine_.memory_bytes = 4 * 4 * kCount + (1 << 16);  // four buffers
@@ -176,6 +208,32 @@ TEST_F(Faults, ABusyDeviceIsLeftAloneAndFoundAgain) {
   machine_.advance_all(1.1);
   EXPECT_TRUE(runs_on_device(exec, call));
   EXPECT_EQ(exec.counters().breaker, "closed");
+}
+
+TEST_F(Faults, ExplanationsSayWhyAWayIsOutOfUse) {
+  std::int32_t code = FULCRUM_DEVICE_BUSY;
+  machine_.script = [&code](std::int64_t, std::string_view) { return VirtualFault{.launch_code = code}; };
+  const Executor exec = testing::virtual_executor(machine_);
+  const auto why_not = [&](std::string_view op) {
+    const auto why = exec.explain(op, parse_shape("n=1000").value(), Place::device);
+    EXPECT_EQ(why->ways.front().place, Place::host) << why->text();
+    for (const Way& way : why->ways) {
+      if (way.place == Place::device) return way.why_not;
+    }
+    return std::string("there is no such way");
+  };
+  VirtualCall call("virtual_add", "n=1000");
+  EXPECT_FALSE(runs_on_device(exec.with(on_gpu()), call));
+  EXPECT_NE(why_not("virtual_add").find("not in use, open: "), std::string::npos) << why_not("virtual_add");
+  const Status expected = exec.with(on_gpu()).expect_place("virtual_add", parse_shape("n=1000").value(),
+                                                           Place::device, Place::device);
+  EXPECT_FALSE(expected.ok());
+  machine_.advance_all(1.1);
+  code = FULCRUM_INVALID_ARGUMENT;
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(runs_on_device(exec.with(on_gpu()), call));
+  machine_.advance_all(1.1);
+  EXPECT_TRUE(why_not("virtual_add").starts_with("in quarantine: ")) << why_not("virtual_add");
+  EXPECT_EQ(why_not("virtual_add").find("wrong result"), std::string::npos) << "it refused";
 }
 
 TEST_F(Faults, CallsOfTheCpuLeaveTheOneTryToThoseForTheDevice) {

@@ -25,6 +25,7 @@ TEST_F(LostDevice, ALostDeviceIsNeverCalledAgain) {
     ASSERT_TRUE(buffer.ok()) << "host memory is still to be had";
     EXPECT_TRUE(exec.counters().breaker.starts_with("open: "));
     EXPECT_EQ(exec.counters().fallbacks, 1);
+    EXPECT_EQ(exec.counters().kept_off, 49) << "the policy names the device";
     EXPECT_FALSE(exec.has_device());
     EXPECT_EQ(breaker_of(exec).failures(Failure::sticky), 1);
   }
@@ -111,6 +112,7 @@ TEST_F(LostDevice, ALossIsThatOfEveryExecutorOfTheProcess) {
     EXPECT_TRUE(exec->run(call.op(), call.args(), operands).ok());
     EXPECT_FALSE(runs_on_device(*exec, call));
     EXPECT_EQ(exec->counters().fallbacks, 0) << "the device is not tried";
+    EXPECT_EQ(exec->counters().kept_off, 2);
     const Status refused = call.run(exec->with(strict));
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code, Code::device_lost);

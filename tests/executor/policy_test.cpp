@@ -66,8 +66,31 @@ TEST(Policies, ThatNameABackendWithoutAKernelFallBackLoudly) {
   EXPECT_TRUE(heard.has("the policy names cuda, which has no kernel for gelu")) << heard.text();
   const auto why = exec.explain("gelu", parse_shape("n=1000").value());
   ASSERT_TRUE(why.ok());
-  EXPECT_NE(why->text().find("fall-backs so far: 2"), std::string::npos) << why->text();
+  EXPECT_NE(why->text().find("fall-backs of gelu: 2, the last one: absent; of all ops: 2"), std::string::npos)
+      << why->text();
   EXPECT_TRUE(why->ways.front().why_not.empty()) << why->text();
+}
+
+TEST(Policies, ThatNameABackendThatCannotDoASizeFallBackLoudly) {
+  const fulcrum_kernel picky{
+      .op = "swish",
+      .variant = "picky",
+      .supports = [](const fulcrum_args*) { return 0; },
+      .run = [](const fulcrum_args*, void*, std::int64_t) { return fulcrum_status{}; }};
+  ASSERT_TRUE(backends::add("picky", picky).ok());
+  const Heard heard;
+  const Executor exec = cpu_executor({.backend = "picky"});
+  const std::vector<float> x(100, 1.0F);
+  std::vector<float> y(100);
+  EXPECT_TRUE(exec.swish(x, y).ok());
+  EXPECT_EQ(exec.counters().fallbacks, 1);
+  EXPECT_TRUE(heard.has("the policy names picky, which cannot run swish")) << heard.text();
+  const auto why = exec.explain("swish", parse_shape("n=100").value());
+  ASSERT_TRUE(why.ok());
+  EXPECT_TRUE(why->ways.front().why_not.empty()) << why->text();
+  const Status status = exec.with({.strict = true, .backend = "picky"}).swish(x, y);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, Code::unsupported);
 }
 
 TEST(Policies, ThatAreStrictSayWhyNothingRuns) {
