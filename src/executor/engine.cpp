@@ -464,6 +464,7 @@ Status Engine::run_call(const Request& request, const Terms& terms) {
     if (candidate.place == Place::host) {
       if (terms.policy.strict || !is_left_to_others(request, *last)) return *last;
       say_fallback(request, classify(last->code), *last);
+      if (!terms.policy.frozen) learn_refusal(asked, choice, tracker_);
       failed |= Mask{1} << choice.candidate;
       allowed = allowed_now(request, masks.fallback & ~failed);
       continue;

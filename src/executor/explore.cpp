@@ -21,6 +21,9 @@ constexpr int kTimedEvery = 64;
 constexpr std::int64_t kOwnSamples = 9;
 // What a timed call says about those that were not: no more than this many times what was expected of it.
 constexpr double kMostSaid = 2;
+// A call that a kernel could not do counts as one that took so many times what was predicted, and as long as no other way
+// takes. It is tried again when the credit allows a call of that length.
+constexpr double kRefused = 100, kRefusedSeconds = 10e-3;
 
 /// True for one call in 64 of this thread.
 bool now_and_then() {
@@ -90,6 +93,14 @@ void learn(const Asked& asked, const Choice& choice, double seconds, int calls, 
   const Tracker::Cell cell{asked.op, choice.candidate, asked.traffic.residency(), choice.size_class, place};
   const double predicted = asked.table.seconds(asked.args, asked.traffic, choice.candidate);
   if (tracker.record(cell, predicted, seconds)) asked.table.renew();
+}
+
+void learn_refusal(const Asked& asked, const Choice& choice, Tracker& tracker) {
+  const Place place = asked.table.candidates()[choice.candidate].place;
+  const Tracker::Cell cell{asked.op, choice.candidate, asked.traffic.residency(), choice.size_class, place};
+  const double predicted = asked.table.seconds(asked.args, asked.traffic, choice.candidate);
+  if (tracker.record_at_least(cell, predicted, std::max(kRefused * predicted, kRefusedSeconds)))
+    asked.table.renew();
 }
 
 Learned after_calls(const Asked& asked, std::span<const std::vector<double>> rounds, int calls,

@@ -37,6 +37,9 @@ std::optional<Trial> explored(const Asked& asked, const Choice& choice, Tracker&
 /// A timed call of `choice`.
 void learn(const Asked& asked, const Choice& choice, double seconds, int calls, Tracker& tracker);
 
+/// A call that a kernel could not do: the next ones of its size go elsewhere soon, instead of trying it first each time.
+void learn_refusal(const Asked& asked, const Choice& choice, Tracker& tracker);
+
 /// What is chosen after so many such calls, where ways take their `rounds` in turn, by candidate, those of one visit to
 /// the machine after those of the other. Ways without any are not tried; one of them that is chosen ends it.
 struct Learned {

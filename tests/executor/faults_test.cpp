@@ -74,6 +74,9 @@ TEST_F(Faults, AKernelOfTheCpuThatCannotDoACallLeavesItToOthers) {
   EXPECT_EQ(exec.run(call.op(), in_place, {}).error().code, Code::unsupported);
   machine_.cpu_script = [](std::string_view) { return FULCRUM_INVALID_ARGUMENT; };
   EXPECT_FALSE(call.run(exec).ok()) << "another kernel would say the same";
+  machine_.cpu_script = [](std::string_view) { return FULCRUM_UNSUPPORTED; };
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(runs_on_device(exec, call));
+  EXPECT_LT(exec.counters().fallbacks, 30) << "it is not asked first for ever";
 }
 
 TEST_F(Faults, BuffersThatNoCallUsesMakeRoomForOneThatNeedsIt) {
