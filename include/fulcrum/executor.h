@@ -11,6 +11,7 @@
 #include <fulcrum/measure.h>
 
 #include <cmath>
+#include <optional>
 
 namespace fulcrum::executor {
 
@@ -142,18 +143,19 @@ class Executor : public Calls<Executor> {
                      static_cast<std::int64_t>(values.size()));
   }
 
-  /// Any op by name on host memory: pointers, dims and scalars in their slots (ops::resolve fills the latter).
-  Status run(std::string_view op, const Args& args) const;
+  /// Any op by name on host memory: pointers, dims and scalars in their slots (ops::resolve fills the latter). `dtype` is
+  /// that of the operands where an op takes several; none: the op's first, f16 for attention and f32 for most.
+  Status run(std::string_view op, const Args& args, std::optional<DType> dtype = {}) const;
   /// The same with Buffers: operands in the order of the op's pointer slots; pointers in args are ignored.
   Status run(const ops::Op& op, const Args& args, std::span<const Operand> operands,
-             DType dtype = DType::f32) const;
+             std::optional<DType> dtype = {}) const;
   /// Returns at once. Buffers are kept alive; plain memory must outlive the call.
   Future run_async(const ops::Op& op, const Args& args, std::span<const Operand> operands,
-                   DType dtype = DType::f32) const;
+                   std::optional<DType> dtype = {}) const;
 
   /// What would happen and why; nothing runs.
   Result<Explanation> explain(const ops::Op& op, const Args& args, std::span<const Operand> operands,
-                              DType dtype = DType::f32) const;
+                              std::optional<DType> dtype = {}) const;
   Result<Explanation> explain(std::string_view op, const Shape& shape, Place data = Place::host) const;
   /// For tests of a user's own: an error that says where the call would run instead, with the reason.
   Status expect_place(std::string_view op, const Shape& shape, Place data, Place expected) const;

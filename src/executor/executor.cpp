@@ -71,20 +71,20 @@ std::shared_ptr<Residence> Executor::adopt(void* data, std::int64_t bytes) const
   return std::make_shared<Residence>(bytes, engine_->device(), Residence::Memory::foreign, data);
 }
 
-Status Executor::run(std::string_view op, const Args& args) const {
+Status Executor::run(std::string_view op, const Args& args, std::optional<DType> dtype) const {
   FULCRUM_TRY(const ops::Op* found, ops::find(op));
-  return run(*found, args, {});
+  return run(*found, args, {}, dtype);
 }
 
 Status Executor::run(const ops::Op& op, const Args& args, std::span<const Operand> operands,
-                     DType dtype) const {
-  FULCRUM_TRY(const Request request, engine_->request(op, args, operands, dtype));
+                     std::optional<DType> dtype) const {
+  FULCRUM_TRY(const Request request, engine_->request(op, args, operands, type_of(op, dtype)));
   return engine_->run(request, *terms_);
 }
 
 Result<Explanation> Executor::explain(const ops::Op& op, const Args& args, std::span<const Operand> operands,
-                                      DType dtype) const {
-  FULCRUM_TRY(const Request request, engine_->request(op, args, operands, dtype));
+                                      std::optional<DType> dtype) const {
+  FULCRUM_TRY(const Request request, engine_->request(op, args, operands, type_of(op, dtype)));
   return engine_->explain(request, engine_->traffic_of(request), *terms_);
 }
 

@@ -7,6 +7,7 @@
 #include <fulcrum/ops.h>
 
 #include <array>
+#include <optional>
 
 namespace fulcrum::executor {
 
@@ -27,6 +28,11 @@ struct OpFacts {
   bool is_list(const Args& args) const { return op->list_lengths && op->list_lengths(args) >= 0; }
 };
 OpFacts facts_of(const ops::Op& op);
+
+/// The type that is meant where a caller may leave it out.
+inline DType type_of(const ops::Op& op, std::optional<DType> asked) {
+  return asked.value_or(op.dtypes.empty() ? DType::f32 : op.dtypes.front());
+}
 
 /// Units [begin, end) of the slice dim of a call on host memory.
 Args slice(const OpFacts& facts, const Args& args, DType dtype, std::int64_t begin, std::int64_t end);

@@ -24,8 +24,8 @@ bool is_done_sooner(const Engine& engine, const Terms& terms, const Request& req
 }  // namespace
 
 Future Executor::run_async(const ops::Op& op, const Args& args, std::span<const Operand> operands,
-                           DType dtype) const {
-  auto request = engine_->request(op, args, operands, dtype);
+                           std::optional<DType> dtype) const {
+  auto request = engine_->request(op, args, operands, type_of(op, dtype));
   if (!request.ok()) return ready_future(request.error());
   if (is_done_sooner(*engine_, *terms_, request.value())) {
     return ready_future(engine_->run(request.value(), *terms_));

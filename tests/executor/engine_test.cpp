@@ -155,6 +155,32 @@ TEST(Executor, WrongCallsAreErrorsBeforeAByteIsWritten) {
   EXPECT_FALSE(exec.run("gelu", args).ok());  // null pointers
 }
 
+TEST(Executor, ACallThatNamesNoTypeIsOfTheOpsFirst) {
+  const Executor exec = cpu_executor();
+  auto problem = problem_of("attention", "B=1,H=2,Sq=5,Skv=9,D=8");
+  ASSERT_EQ(problem.shape().dtype, DType::f16);
+  const auto right = [&](const Status& status) {
+    EXPECT_TRUE(status.ok()) << status.error().message;
+    EXPECT_TRUE(problem.check().passed);
+    problem.reset();
+  };
+  right(exec.run("attention", problem.args()));
+  right(exec.run(problem.op(), problem.args(), {}));
+  right(exec.run_async(problem.op(), problem.args(), {}).get());
+  const auto why = exec.explain(problem.op(), problem.args(), {});
+  ASSERT_TRUE(why.ok()) << why.error().message;
+  EXPECT_EQ(why->ways.front().why_not, "");
+  EXPECT_EQ(exec.run("attention", problem.args(), DType::f32).error().code, Code::unsupported);
+}
+
+TEST(Executor, ACallByNameMayNameItsType) {
+  const Executor exec = cpu_executor();
+  auto problem = problem_of("pixel_entropy", "h=20,w=30,dtype=u8");
+  const Status status = exec.run("pixel_entropy", problem.args(), DType::u8);
+  ASSERT_TRUE(status.ok()) << status.error().message;
+  EXPECT_TRUE(problem.check().passed);
+}
+
 TEST(Executor, CountersAddUpOverThreads) {
   const Executor exec = cpu_executor();
   constexpr int kThreads = 4, kCalls = 200;

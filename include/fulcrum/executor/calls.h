@@ -10,6 +10,7 @@
 #include <fulcrum/executor/values.h>
 
 #include <cmath>
+#include <optional>
 
 namespace fulcrum::executor {
 
@@ -360,7 +361,7 @@ class AsyncCalls : public Calls<AsyncCalls<Owner>, Future> {
   explicit AsyncCalls(const Owner& owner) : owner_(owner) {}
   const Guards& guards() const { return owner_.guards(); }
   auto run(const ops::Op& op, const Args& args, std::span<const Operand> operands,
-           DType dtype = DType::f32) const {
+           std::optional<DType> dtype = {}) const {
     return owner_.run_async(op, args, operands, dtype);
   }
   /// No more calls are coming for now: those that wait for others of their kind (Policy::batch_latency_seconds) run.
