@@ -12,6 +12,7 @@
 
 #include <cmath>
 #include <optional>
+#include <ranges>
 
 namespace fulcrum::executor {
 
@@ -141,6 +142,11 @@ class Executor : public Calls<Executor> {
   Buffer<T> wrap(std::span<T> values) const {
     return Buffer<T>(adopt(values.data(), static_cast<std::int64_t>(values.size_bytes())),
                      static_cast<std::int64_t>(values.size()));
+  }
+  /// The same of a vector or an array; a temporary one would end before its buffer, and is refused.
+  template <std::ranges::borrowed_range Range, class T = std::ranges::range_value_t<Range>>
+  requires Values<T>::template kHolds<std::remove_reference_t<Range>> Buffer<T> wrap(Range&& values) const {
+    return wrap(std::span<T>(values));
   }
 
   /// Any op by name on host memory: pointers, dims and scalars in their slots (ops::resolve fills the latter). `dtype` is

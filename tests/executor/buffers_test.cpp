@@ -87,6 +87,28 @@ TEST(Operands, OfTheCInterfaceHaveTheTypeOfTheirBuffer) {
   fulcrum_executor_destroy(exec);
 }
 
+template <class Range>
+concept Wrapped = requires(const Executor& exec, Range&& range) {
+  exec.wrap(std::forward<Range>(range));
+};
+static_assert(Wrapped<std::vector<float>&> && Wrapped<std::array<float, 4>&> && Wrapped<float (&)[4]>);
+static_assert(Wrapped<std::span<float>> && Wrapped<std::span<float, 4>> && Wrapped<const std::span<float>&>);
+static_assert(!Wrapped<std::vector<float>>, "it would end before its buffer");
+static_assert(!Wrapped<const std::vector<float>&> && !Wrapped<std::span<const float, 4>>);
+static_assert(!Wrapped<std::vector<bool>&> && !Wrapped<float&>);
+
+TEST(Wrapping, AVectorIsTheCallersMemory) {
+  const Executor exec = cpu_executor();
+  std::vector<float> x = {-2, 3}, y(2);
+  std::array<std::int32_t, 3> ids{};
+  const Buffer<float> in = exec.wrap(x);
+  Buffer<float> out = exec.wrap(y);
+  ASSERT_TRUE(exec.relu(in, out).ok());
+  EXPECT_EQ(y, (std::vector<float>{0, 3}));
+  EXPECT_EQ(out.overwrite().value().data(), y.data());
+  EXPECT_EQ(exec.wrap(ids).size(), 3);
+}
+
 class Buffers : public testing::VirtualTest {};
 
 TEST_F(Buffers, OfAnotherExecutorAreRefused) {
@@ -141,7 +163,7 @@ TEST_F(Buffers, OverTheCallersMemoryBringTheirResultsHomeAtTheEnd) {
   VirtualCall call("virtual_gelu", "n=1000");
   std::vector<float> x(call.values(0).begin(), call.values(0).end()), y(1000, -1);
   {
-    const Buffer<float> out = gpu.wrap(std::span(y));
+    const Buffer<float> out = gpu.wrap(y);
     ASSERT_TRUE(gpu.run(call.op(), call.args(), std::array{Operand(x), Operand(out)}).ok());
     EXPECT_TRUE(out.on_device() && !out.on_host());
   }
