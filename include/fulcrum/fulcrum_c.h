@@ -29,7 +29,10 @@ const char* fulcrum_code_name(int code);
 /* Options as text: "key=value" separated by commas, or null. Keys: backend, device, precisions (a+b), throughput,
  * strict, frozen, use_device, load_table (1 or 0), device_bytes, shadow_share, explore_credit, batch_latency_seconds. */
 int fulcrum_executor_create(const char* options, fulcrum_executor** executor);
-/* Ends started calls first. Buffers and resources must not be used by calls any more, but may be destroyed later. */
+/* Ends the calls that were started through this handle first: those that wait for others run at once, and it returns when
+ * all have written what they write. Calls of other handles go on; the executor itself ends with its last handle. What is
+ * pending may still be waited for. Buffers and resources must not be used by calls any more, but may be destroyed later;
+ * no other thread may use the handle meanwhile. */
 void fulcrum_executor_destroy(fulcrum_executor* executor);
 int fulcrum_executor_has_device(const fulcrum_executor* executor);
 /* Another handle on the same executor with a policy of its own: of the options those that a policy has, all others as
@@ -72,6 +75,9 @@ int fulcrum_run(fulcrum_executor* executor, const char* op, const char* shape, c
 int fulcrum_start(fulcrum_executor* executor, const char* op, const char* shape, const fulcrum_value* values,
                   size_t value_count, const fulcrum_resource* resource, fulcrum_pending** pending);
 int fulcrum_wait(fulcrum_pending* pending);
+/* No more calls are coming for now: those that wait for others of their kind (batch_latency_seconds) run at once, those of
+ * other handles on the same executor too. Without it fulcrum_wait may take that long. */
+int fulcrum_flush(fulcrum_executor* executor);
 
 /* Texts belong to the caller: fulcrum_text_free. data_on_device: whether the operands are there already. */
 int fulcrum_explain(fulcrum_executor* executor, const char* op, const char* shape, int data_on_device,

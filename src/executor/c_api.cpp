@@ -16,12 +16,16 @@
 
 #include "executor/c_options.h"
 #include "executor/engine.h"
+#include "executor/started_calls.h"
 
 using namespace fulcrum;
 using namespace fulcrum::executor;
 
 struct fulcrum_executor {
+  explicit fulcrum_executor(Executor made) : executor(std::move(made)) {}
+  ~fulcrum_executor() { started.finish(executor.engine()); }
   Executor executor;
+  StartedCalls started;
 };
 struct fulcrum_buffer {
   std::variant<Buffer<float>, Buffer<std::uint16_t>, Buffer<std::uint8_t>, Buffer<std::int32_t>,
@@ -180,7 +184,7 @@ int fulcrum_executor_create(const char* options, fulcrum_executor** executor) {
     if (!executor) return missing("the place for the executor");
     FULCRUM_TRY(const Options parsed, options_from_text(options ? options : ""));
     FULCRUM_TRY(Executor made, Executor::make(parsed));
-    *executor = new fulcrum_executor{std::move(made)};
+    *executor = new fulcrum_executor(std::move(made));
     return {};
   });
 }
@@ -189,7 +193,7 @@ int fulcrum_executor_with(fulcrum_executor* executor, const char* options, fulcr
     if (!executor || !other) return missing(executor ? "the place for the executor" : "the executor");
     FULCRUM_TRY(const Options parsed, options_from_text(options ? options : ""));
     FULCRUM_CHECK(check_policy(parsed.policy));
-    *other = new fulcrum_executor{executor->executor.with(parsed.policy)};
+    *other = new fulcrum_executor(executor->executor.with(parsed.policy));
     return {};
   });
 }
@@ -308,8 +312,17 @@ int fulcrum_start(fulcrum_executor* executor, const char* op, const char* shape,
     if (!executor || !pending) return missing(executor ? "the place for the call" : "the executor");
     FULCRUM_TRY(const Named call, named(op, shape, values, value_count, resource));
     auto made = std::make_unique<fulcrum_pending>();
+    auto entry = StartedCalls::entry();
     made->future = executor->executor.run_async(*call.op, call.args, call.operands, call.dtype);
+    if (!made->future.ready()) executor->started.add(std::move(entry), made->future);
     *pending = made.release();
+    return {};
+  });
+}
+int fulcrum_flush(fulcrum_executor* executor) {
+  return guarded([&]() -> Status {
+    if (!executor) return missing("the executor");
+    flush_batches(executor->executor.engine());
     return {};
   });
 }

@@ -7,27 +7,33 @@
 #include <fulcrum/fulcrum_c.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
+#include <future>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "support/no_memory.h"
+#include "support/virtual_gpu.h"
 
 namespace {
 
 using fulcrum::Code;
 
 class CApi : public testing::Test {
- protected:
-  void SetUp() override {
-    ASSERT_EQ(fulcrum_executor_create("use_device=0,load_table=0", &exec), 0) << fulcrum_error_text();
-  }
-  void TearDown() override { fulcrum_executor_destroy(exec); }
+ public:
   static fulcrum_value value(const char* name, std::vector<float>& data) {
     return {.name = name,
             .memory = data.data(),
             .count = static_cast<std::int64_t>(data.size()),
             .buffer = nullptr};
   }
+
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(fulcrum_executor_create("use_device=0,load_table=0", &exec), 0) << fulcrum_error_text();
+  }
+  void TearDown() override { fulcrum_executor_destroy(exec); }
   fulcrum_executor* exec = nullptr;
   std::vector<float> x = {-2, -1, 0, 1}, y = std::vector<float>(4);
 };
@@ -151,6 +157,101 @@ TEST_F(CApi, StartedCallsAreWaitedFor) {
   EXPECT_EQ(y, (std::vector<float>{0, 0, 0, 1}));
   EXPECT_NE(fulcrum_start(exec, "relu", "n=9", both, 2, nullptr, &pending), 0);
   EXPECT_EQ(fulcrum_wait(nullptr), code(Code::invalid_argument));
+}
+
+/// Handles on a GPU that is not there, where small calls wait for others of their kind for longer than any test lasts.
+class CApiWaiting : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(fulcrum_executor_create("device=virtualgpu,load_table=0", &first), 0) << fulcrum_error_text();
+    ASSERT_EQ(fulcrum_executor_with(first, "backend=virtualgpu,batch_latency_seconds=100000", &patient), 0);
+  }
+  void TearDown() override { fulcrum_executor_destroy(first); }
+  fulcrum_pending* start(fulcrum_executor* exec, std::size_t i) {
+    const fulcrum_value both[] = {CApi::value("x", x[i]), CApi::value("out", y[i])};
+    fulcrum_pending* pending = nullptr;
+    EXPECT_EQ(fulcrum_start(exec, "relu", nullptr, both, 2, nullptr, &pending), 0) << fulcrum_error_text();
+    return pending;
+  }
+  std::int64_t batched() const {
+    char* text = nullptr;
+    EXPECT_EQ(fulcrum_counters(first, &text), 0);
+    const auto json = nlohmann::json::parse(text);
+    fulcrum_text_free(text);
+    return json["batched"].get<std::int64_t>();
+  }
+  fulcrum::testing::VirtualMachine::Use machine;
+  fulcrum_executor *first = nullptr, *patient = nullptr;
+  std::vector<std::vector<float>> x{3, std::vector<float>(1000, 2)}, y{3, std::vector<float>(1000, -1)};
+  const std::vector<float> right = std::vector<float>(1000, 2);
+};
+
+TEST_F(CApiWaiting, CallsRunWhenNoMoreAreSaidToCome) {
+  fulcrum_pending *one = start(patient, 0), *other = start(patient, 1);
+  EXPECT_EQ(y[0][0], -1) << "it waits";
+  EXPECT_EQ(fulcrum_flush(first), 0) << "of any handle";
+  EXPECT_EQ(fulcrum_wait(one), 0);
+  EXPECT_EQ(fulcrum_wait(other), 0);
+  EXPECT_EQ(y[0], right);
+  EXPECT_EQ(y[1], right);
+  EXPECT_EQ(batched(), 2);
+  EXPECT_EQ(fulcrum_flush(nullptr), code(Code::invalid_argument));
+  fulcrum_executor_destroy(patient);
+}
+
+TEST_F(CApiWaiting, AHandleThatEndsHasEndedItsCallsAlthoughTheExecutorLivesOn) {
+  fulcrum_pending *one = start(patient, 0), *other = start(patient, 1);
+  EXPECT_EQ(y[0][0], -1) << "it waits";
+  fulcrum_executor_destroy(patient);
+  ASSERT_EQ(y[0], right);
+  ASSERT_EQ(y[1], right);
+  EXPECT_EQ(batched(), 2);
+  EXPECT_EQ(fulcrum_wait(one), 0) << "what is pending may be waited for later";
+  EXPECT_EQ(fulcrum_wait(other), 0);
+}
+
+TEST_F(CApiWaiting, AHandleThatEndsWaitsForACallThatRuns) {
+  std::promise<void> begun, gate;
+  machine->script = [&, open = gate.get_future().share()](std::int64_t, std::string_view) {
+    begun.set_value();
+    open.wait();
+    return fulcrum::testing::VirtualFault{};
+  };
+  fulcrum_executor* eager = nullptr;
+  ASSERT_EQ(fulcrum_executor_with(first, "backend=virtualgpu", &eager), 0);
+  fulcrum_pending* pending = start(eager, 2);
+  begun.get_future().wait();
+  std::atomic<bool> ends{false};
+  std::thread opens([&] {
+    ends.wait(false);
+    for (int i = 0; i < 1000; ++i)
+      std::this_thread::yield();  // one that did not wait would be through by then
+    gate.set_value();
+  });
+  ends = true;
+  ends.notify_all();
+  fulcrum_executor_destroy(eager);
+  EXPECT_EQ(y[2], right);
+  opens.join();
+  EXPECT_EQ(fulcrum_wait(pending), 0);
+  fulcrum_executor_destroy(patient);
+}
+
+TEST_F(CApi, ManyStartedCallsHaveEndedWithTheirHandle) {
+  fulcrum_executor* other = nullptr;
+  ASSERT_EQ(fulcrum_executor_with(exec, nullptr, &other), 0);
+  constexpr std::size_t kCalls = 300;  // more than a handle keeps before it looks which have ended
+  const std::vector<float> in(20000, 3);
+  std::vector<std::vector<float>> outs(kCalls, std::vector<float>(in.size()));
+  std::vector<fulcrum_pending*> pending(kCalls);
+  std::vector<float> same = in;
+  for (std::size_t i = 0; i < kCalls; ++i) {
+    const fulcrum_value both[] = {value("x", same), value("out", outs[i])};
+    ASSERT_EQ(fulcrum_start(other, "relu", nullptr, both, 2, nullptr, &pending[i]), 0);
+  }
+  fulcrum_executor_destroy(other);
+  for (const std::vector<float>& out : outs) ASSERT_EQ(out, in);
+  for (fulcrum_pending* one : pending) EXPECT_EQ(fulcrum_wait(one), 0);
 }
 
 TEST_F(CApi, GraphsAndIndexesAreResources) {
