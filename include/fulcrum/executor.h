@@ -167,6 +167,9 @@ class Executor : public Calls<Executor> {
   Status expect_place(std::string_view op, const Shape& shape, Place data, Place expected) const;
 
   Status calibrate(const CalibrateConfig& config) const;
+  /// Ops that the table's file has no times of, or those of kernels that have changed since. Of ops that need a graph or an
+  /// index the latter alone. What `fulcrum calibrate --stale` measures.
+  std::vector<std::string> ops_to_renew() const;
   Counters counters() const;
   Regret regret() const;
   bool has_device() const;

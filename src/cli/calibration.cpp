@@ -4,6 +4,7 @@
 // See calibration.h. An executor says what its table is in the notes of every explanation.
 #include "cli/calibration.h"
 
+#include <fmt/format.h>
 #include <fulcrum/executor.h>
 
 namespace fulcrum::cli {
@@ -40,7 +41,8 @@ Result<Calibration> look_for_calibration() {
   }
   found.there = found.text.starts_with("calibrated ");
   const bool stale = found.text.find("have changed since") != std::string::npos;
-  if (!found.there || stale) found.advice = "run `fulcrum calibrate` (10 s, with a GPU 30)";
+  if (!found.there || stale)
+    found.advice = fmt::format("run `fulcrum calibrate{}` (10 s, with a GPU 30)", stale ? " --stale" : "");
   return found;
 }
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "executor/engine.h"
+#include "executor/store.h"
 
 namespace fulcrum::executor {
 namespace {
@@ -109,6 +110,10 @@ Status Executor::expect_place(std::string_view op, const Shape& shape, Place dat
 }
 
 Status Executor::calibrate(const CalibrateConfig& config) const { return engine_->calibrate(config); }
+std::vector<std::string> Executor::ops_to_renew() const {
+  const auto& device = engine_->device();
+  return executor::ops_to_renew(device ? &device->backend() : nullptr, engine_->options());
+}
 Counters Executor::counters() const { return engine_->counters(); }
 Regret Executor::regret() const { return engine_->regret(); }
 

@@ -5,13 +5,11 @@
 #include "executor/store.h"
 
 #include <fmt/format.h>
-#include <fulcrum/machine.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "executor/candidates.h"
-#include "executor/prior_machine.h"
 
 namespace fulcrum::executor {
 namespace fs = std::filesystem;
@@ -19,13 +17,6 @@ namespace {
 
 // Times of kernels that have changed since are a first guess.
 constexpr double kChangedSigma = 0.3;
-
-/// FNV-1a, as everywhere in files: the same on every machine and in every version.
-std::uint64_t hash_text(std::string_view text) {
-  std::uint64_t value = 0xcbf29ce484222325;
-  for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return value;
-}
 
 std::string name_of(const Candidate& candidate) {
   return fmt::format("{}/{}", candidate.kernel.name(), candidate.kernel.dtype());
@@ -178,39 +169,38 @@ std::optional<Point> read_point(const ops::Op& op, const Json& row, std::span<co
   return point;
 }
 
+struct StoredFile {
+  Json json;
+  Stored stored;
+};
+
+/// None: there is no file, or it cannot be used, which the log then says.
+std::optional<StoredFile> read_stored(const backends::Backend* device, const Options& options,
+                                      std::string* refused) {
+  const auto file = table_file(device, options);
+  if (!file.ok()) return {};
+  std::error_code ignored;
+  if (!fs::exists(*file, ignored)) return {};
+  const auto read = [&]() -> Result<StoredFile> {
+    FULCRUM_TRY(const std::string text, read_file(*file));
+    FULCRUM_TRY(Json json, json_parse(text, file->string()));
+    FULCRUM_TRY(Stored stored, stored_from_json(json, key_of(device), device, file->string()));
+    return StoredFile{std::move(json), std::move(stored)};
+  };
+  Result<StoredFile> found = read();
+  if (found.ok()) return std::move(*found);
+  log(LogLevel::warning,
+      fmt::format("the calibration cannot be used: {} ({})", found.error().message, found.error().hint));
+  if (refused) *refused = found.error().message;
+  return {};
+}
+
 }  // namespace
 
-std::string TableKey::text() const {
-  std::string text = fmt::format("{}, {} threads", machine, threads);
-  if (!device.empty())
-    text += fmt::format(", {} ({}, {} SMs, {:.0f} GB), driver {}", device, compute_capability, sms,
-                        static_cast<double>(memory_bytes) / 1e9, driver);
-  return text;
-}
-
-std::string TableKey::hash() const {
-  return fmt::format("{:016x}", hash_text(text() + fmt::format("|{}", memory_bytes)));
-}
-
-TableKey key_of(const backends::Backend* device) {
-  TableKey key;
-  key.machine = machine::fingerprint(machine::discover_cpu(), machine::discover_levels());
-  key.threads = backends::usable_threads();
-  if (device) {
-    const GpuCeilings facts = device_facts(*device);
-    key.device = facts.name.empty() ? std::string(device->name()) : facts.name;
-    key.compute_capability = facts.compute_capability;
-    key.driver = facts.driver;
-    key.sms = facts.sms;
-    key.memory_bytes = facts.memory_bytes;
-  }
-  return key;
-}
-
-Result<fs::path> table_file(const backends::Backend* device, const Options& options) {
-  if (options.table_file) return *options.table_file;
-  FULCRUM_TRY(const fs::path data, data_folder());
-  return data / "executor" / (key_of(device).hash() + ".json");
+std::uint64_t hash_text(std::string_view text) {
+  std::uint64_t value = 0xcbf29ce484222325;
+  for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return value;
 }
 
 std::string kernels_hash(std::span<const Candidate> candidates) {
@@ -290,28 +280,17 @@ Result<Stored> stored_from_json(const Json& json, const TableKey& key, const bac
     stored.data.description +=
         fmt::format("; other programs used {:.1f} cores meanwhile", stored.other_cores);
   if (changed > 0)
-    stored.data.description += fmt::format("; kernels of {} {} have changed since (run fulcrum calibrate)",
-                                           changed, changed == 1 ? "op" : "ops");
+    stored.data.description +=
+        fmt::format("; kernels of {} {} have changed since (run fulcrum calibrate --stale)", changed,
+                    changed == 1 ? "op" : "ops");
   return stored;
 }
 
 std::optional<Stored> load_stored(const backends::Backend* device, const Options& options,
                                   std::string* refused) {
-  const auto file = table_file(device, options);
-  if (!file.ok()) return {};
-  std::error_code ignored;
-  if (!fs::exists(*file, ignored)) return {};
-  const auto read = [&]() -> Result<Stored> {
-    FULCRUM_TRY(const std::string text, read_file(*file));
-    FULCRUM_TRY(const Json json, json_parse(text, file->string()));
-    return stored_from_json(json, key_of(device), device, file->string());
-  };
-  Result<Stored> stored = read();
-  if (stored.ok()) return std::move(*stored);
-  log(LogLevel::warning,
-      fmt::format("the calibration cannot be used: {} ({})", stored.error().message, stored.error().hint));
-  if (refused) *refused = stored.error().message;
-  return {};
+  auto file = read_stored(device, options, refused);
+  if (!file) return {};
+  return std::move(file->stored);
 }
 
 Status save_stored(const backends::Backend* device, const Options& options, const Stored& stored) {
@@ -322,16 +301,31 @@ Status save_stored(const backends::Backend* device, const Options& options, cons
     return Error{Code::environment,
                  fmt::format("cannot make {}: {}", file.parent_path().string(), error.message()),
                  "set FULCRUM_DATA to a folder that can be written"};
-  Stored all = stored;
-  if (auto before = load_stored(device, options)) {
-    for (std::size_t i = 0; i < before->known.size() && i < all.known.size(); ++i) {
-      // Ops whose kernels have changed since are not stored again: under the new hash they would pass for measured.
-      if (all.known[i] || !before->known[i] || before->data.ops[i].sigma > 0) continue;
-      all.known[i] = true;
-      all.data.ops[i] = before->data.ops[i];
+  Json json = to_json(key_of(device), stored, device);
+  Json& rows = json["ops"];
+  if (const auto before = read_stored(device, options, nullptr)) {
+    for (const Json& row : before->json["ops"]) {
+      const bool renewed =
+          std::any_of(rows.begin(), rows.end(), [&](const Json& one) { return one["op"] == row["op"]; });
+      // As it stands, with the kernels it was measured with: what is stale stays so.
+      if (!renewed) rows.push_back(row);
     }
   }
-  return write_file(file, json_text(to_json(key_of(device), all, device)) + "\n");
+  return write_file(file, json_text(json) + "\n");
+}
+
+std::vector<std::string> ops_to_renew(const backends::Backend* device, const Options& options) {
+  const auto stored = load_stored(device, options);
+  const auto ops = ops::all();
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const bool known = stored && stored->known[i];
+    const bool fresh = known && stored->data.ops[i].sigma == 0;
+    // Nobody has asked for a graph or an index that was never measured.
+    if (fresh || ops[i]->is_probe() || (ops[i]->needs_prepared && !known)) continue;
+    if (!candidates_of(*ops[i], device).empty()) names.emplace_back(ops[i]->name);
+  }
+  return names;
 }
 
 }  // namespace fulcrum::executor

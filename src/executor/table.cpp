@@ -115,6 +115,21 @@ class MeasuredTable final : public Table {
   mutable std::function<void(int, const OpTable&)> told_;
 };
 
+/// What is said where the only table of this machine was made with another driver; empty: there is none.
+std::string of_another_driver(const backends::Backend* device, const Options& options) {
+  if (!device || options.table_file) return {};
+  const auto file = table_file(device, options);
+  if (!file.ok()) return {};
+  const TableKey key = key_of(device);
+  const std::string driver = other_driver(key, file->parent_path());
+  if (driver.empty()) return {};
+  const std::string text =
+      fmt::format("the table there is was measured with driver {}, not with {}: run fulcrum calibrate",
+                  driver, key.driver.empty() ? "this one" : key.driver);
+  log(LogLevel::warning, text);
+  return "; " + text;
+}
+
 }  // namespace
 
 TableData complete_data(const backends::Backend* device, std::optional<Stored> stored) {
@@ -143,8 +158,10 @@ Result<std::shared_ptr<const Table>> load_table(const backends::Backend* device,
   if (options.load_table) stored = load_stored(device, options, &refused);
   // A frozen executor decides by its file alone; one on a clock of its own has no threads to look at.
   const bool looks = !options.policy.frozen && !options.clock;
+  const bool bare = options.load_table && !stored;
   TableData data = complete_data(device, std::move(stored));
   if (!refused.empty()) data.description += fmt::format("; the one there is cannot be used: {}", refused);
+  if (bare && refused.empty()) data.description += of_another_driver(device, options);
   return make_table(device, std::move(data), looks ? &measure::steady_clock() : nullptr);
 }
 

@@ -84,10 +84,57 @@ TEST_F(Calibrated, ATableOfOtherKernelsIsCalledStale) {
   const Json line = table_line(data_);
   EXPECT_EQ(line["state"], "note");
   EXPECT_TRUE(has(line["text"], "kernels of 1 op have changed since")) << line;
-  EXPECT_TRUE(has(line["advice"], "`fulcrum calibrate`")) << line;
+  EXPECT_TRUE(has(line["advice"], "`fulcrum calibrate --stale`")) << line;
   const Outcome welcome = fulcrum_in(data_, {});
   EXPECT_TRUE(has(on_one_line(welcome.output), "run fulcrum calibrate")) << welcome.output;
   EXPECT_TRUE(has(regret(data_).error, "have changed since")) << regret(data_).error;
+}
+
+TEST_F(Calibrated, OneMoreOpLeavesAStaleOneStale) {
+  change_kernels();
+  const Json before = read(file_)["ops"][0];
+  const Outcome one = fulcrum_in(data_, {"calibrate", "gelu", "--budget", "0.2"});
+  ASSERT_EQ(one.code, 0) << one.error;
+  const Json after = read(file_)["ops"];
+  ASSERT_EQ(after.size(), 2u);
+  EXPECT_EQ(after[1], before);
+  EXPECT_TRUE(has(table_line(data_)["text"], "kernels of 1 op have changed since"));
+}
+
+TEST_F(Calibrated, WhatIsStaleOrMissingIsMeasuredAndThenNothingIsLeft) {
+  change_kernels();
+  const Outcome stale = fulcrum_in(data_, {"calibrate", "--stale", "--budget", "1", "--json", "-"});
+  ASSERT_EQ(stale.code, 0) << stale.error;
+  EXPECT_EQ(table_line(data_)["state"], "ok");
+  Json ops = read(file_)["ops"];
+  EXPECT_GT(ops.size(), 20u);
+  // One of them goes: the others must stay as they are.
+  Json fewer = read(file_);
+  fewer["ops"] = Json::array();
+  for (const Json& row : ops) {
+    if (row["op"] != "gelu") fewer["ops"].push_back(row);
+  }
+  std::ofstream(file_, std::ios::binary) << json_text(fewer);
+  const Outcome one = fulcrum_in(data_, {"calibrate", "--stale", "--budget", "0.2", "--json", "-"});
+  ASSERT_EQ(one.code, 0) << one.error;
+  for (const Json& row : parsed(one.output)["rows"]) EXPECT_EQ(row["op"], "gelu");
+  for (const Json& row : read(file_)["ops"]) {
+    if (row["op"] == "gelu") continue;
+    EXPECT_NE(std::find(ops.begin(), ops.end(), row), ops.end()) << row["op"];
+  }
+  const std::string kept = content(file_);
+  const Outcome none = fulcrum_in(data_, {"calibrate", "--stale"});
+  EXPECT_EQ(none.code, 0) << none.error;
+  EXPECT_TRUE(has(none.output, "nothing is stale")) << none.output;
+  EXPECT_EQ(content(file_), kept);
+  const Outcome json = fulcrum_in(data_, {"calibrate", "--stale", "--json", "-"});
+  EXPECT_EQ(parsed(json.output)["rows"].size(), 0u) << json.output;
+}
+
+TEST_F(Calibrated, StaleOpsAreNotNamed) {
+  const Outcome both = fulcrum_in(data_, {"calibrate", "relu", "--stale"});
+  EXPECT_EQ(both.code, 2) << both.error;
+  EXPECT_TRUE(has(both.error, "--stale finds the ops itself")) << both.error;
 }
 
 TEST_F(Calibrated, ADamagedTableIsNamedAndCountsAsNone) {

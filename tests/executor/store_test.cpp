@@ -7,12 +7,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "executor/candidates.h"
 #include "executor/named_ops.h"
 #include "executor/prior.h"
+#include "support/virtual_gpu.h"
 
 namespace fulcrum::executor {
 namespace {
@@ -174,8 +177,49 @@ TEST_F(StoreTest, AnOpWhoseKernelsChangedIsOnlyAPrior) {
   other.known.resize(ops::all().size());
   other.data.ops.resize(ops::all().size());
   ASSERT_TRUE(save_stored(nullptr, options_, other).ok());
-  EXPECT_FALSE(load_stored(nullptr, options_)->known[place_of("gelu")])
+  const auto again = load_stored(nullptr, options_);
+  EXPECT_TRUE(again->known[place_of("gelu")]) << "what one has is better than nothing";
+  EXPECT_EQ(again->data.ops[place_of("gelu")].points.size(), 2u);
+  EXPECT_EQ(again->data.ops[place_of("gelu")].sigma, loaded->data.ops[place_of("gelu")].sigma)
       << "it must not come back as measured";
+  EXPECT_EQ(written()["ops"][0], json["ops"][0]);
+  ASSERT_TRUE(save_stored(nullptr, options_, made_up()).ok());
+  EXPECT_EQ(load_stored(nullptr, options_)->data.ops[place_of("gelu")].sigma, 0) << "until it is measured";
+  EXPECT_EQ(written()["ops"].size(), 1u);
+}
+
+TEST_F(StoreTest, AnOpThatOnlyAnotherProgramHasStaysInTheFile) {
+  ASSERT_TRUE(save_stored(nullptr, options_, made_up()).ok());
+  Json json = written();
+  json["ops"].push_back(json["ops"][0]);
+  json["ops"][1]["op"] = "an_op_of_yours";
+  rewrite(json);
+  ASSERT_TRUE(save_stored(nullptr, options_, made_up()).ok());
+  EXPECT_EQ(written()["ops"][1], json["ops"][1]);
+}
+
+TEST_F(StoreTest, OpsToRenewAreThoseThatAreStaleOrMissing) {
+  const auto renew = [&](std::string_view op) {
+    const std::vector<std::string> names = ops_to_renew(nullptr, options_);
+    return std::find(names.begin(), names.end(), op) != names.end();
+  };
+  EXPECT_TRUE(renew("gelu") && renew("matmul")) << "there is no file";
+  EXPECT_FALSE(renew("hnsw_search")) << "nobody has asked for its index";
+  ASSERT_TRUE(save_stored(nullptr, options_, made_up()).ok());
+  EXPECT_FALSE(renew("gelu"));
+  EXPECT_TRUE(renew("matmul"));
+  Stored with_index = made_up();
+  const std::size_t search = place_of("hnsw_search");
+  Point point{.args = args_of(op_named("hnsw_search"), op_named("hnsw_search").default_sizes.front())};
+  point.samples.resize(candidates_of(op_named("hnsw_search"), nullptr).size(), Sample{.seconds = 1e-5});
+  with_index.data.ops[search].points = {point};
+  with_index.known[search] = true;
+  ASSERT_TRUE(save_stored(nullptr, options_, with_index).ok());
+  EXPECT_FALSE(renew("hnsw_search"));
+  Json json = written();
+  for (Json& row : json["ops"]) row["kernels"] = "0000000000000000";
+  rewrite(json);
+  EXPECT_TRUE(renew("gelu") && renew("hnsw_search") && renew("matmul"));
 }
 
 TEST_F(StoreTest, SavingOneOpKeepsTheOthers) {
@@ -195,6 +239,61 @@ TEST_F(StoreTest, TheKeyIsOfTheHardwareAndNotOfTheProgram) {
   b = a;
   b.threads = 1;
   EXPECT_NE(a.hash(), b.hash());
+}
+
+/// A data folder of its own.
+class OtherDriver : public StoreTest {
+ protected:
+  void SetUp() override {
+    StoreTest::SetUp();
+    options_.table_file.reset();
+    if (const char* data = std::getenv("FULCRUM_DATA")) before_ = data;
+    setenv("FULCRUM_DATA", folder_.c_str(), 1);
+  }
+  void TearDown() override {
+    before_ ? setenv("FULCRUM_DATA", before_->c_str(), 1) : unsetenv("FULCRUM_DATA");
+    StoreTest::TearDown();
+  }
+  /// As if this machine had been calibrated with that driver.
+  void calibrated_with(const std::string& driver) {
+    TableKey key = key_of(&gpu());
+    key.driver = driver;
+    const std::filesystem::path file = folder_ / "executor" / (key.hash() + ".json");
+    std::filesystem::create_directories(file.parent_path());
+    ASSERT_TRUE(write_file(file, json_text(to_json(key, made_up(), nullptr))).ok());
+  }
+  std::string table() { return load_table(&gpu(), options_).value()->describe(); }
+  static const backends::Backend& gpu() { return *backends::find(testing::VirtualMachine::kGpu).value(); }
+
+  testing::VirtualMachine::Use machine_;
+  std::optional<std::string> before_;
+};
+
+TEST_F(OtherDriver, OfTheOnlyCalibrationIsNamedWithWhatToDo) {
+  EXPECT_EQ(table().find("driver"), std::string::npos) << table();
+  calibrated_with("570.1");
+  EXPECT_NE(table().find("measured with driver 570.1"), std::string::npos) << table();
+  EXPECT_NE(table().find("run fulcrum calibrate"), std::string::npos) << table();
+  EXPECT_NE(said_.find("measured with driver 570.1"), std::string::npos) << said_;
+}
+
+TEST_F(OtherDriver, IsNoNewsOnceThisOneHasATable) {
+  calibrated_with("570.1");
+  ASSERT_TRUE(save_stored(&gpu(), options_, made_up()).ok());
+  EXPECT_EQ(table().find("570.1"), std::string::npos) << table();
+}
+
+TEST_F(OtherDriver, OfAnotherMachineOrInADamagedFileIsNobodysBusiness) {
+  calibrated_with("570.1");
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "executor")) {
+    Json json = json_parse(read_file(entry.path()).value(), "table").value();
+    json["of"] = "a larger " + json["of"].get<std::string>();
+    ASSERT_TRUE(write_file(entry.path(), json_text(json)).ok());
+  }
+  ASSERT_TRUE(write_file(folder_ / "executor" / "damaged.json", "{").ok());
+  ASSERT_TRUE(write_file(folder_ / "executor" / "other.json", "[1]").ok());
+  EXPECT_EQ(table().find("driver"), std::string::npos) << table();
+  EXPECT_EQ(said_, "");
 }
 
 TEST(Prior, EveryOpHasPointsForEveryCandidate) {

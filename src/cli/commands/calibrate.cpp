@@ -93,6 +93,13 @@ Result<Exit> show(const executor::Executor& executor, const std::vector<std::str
   return Exit::ok;
 }
 
+Result<Exit> nothing_stale(Context& context) {
+  context.print("nothing is stale or missing; ops that need a graph or an index are measured when named\n");
+  FULCRUM_CHECK(context.write_json(
+      Json{{"schema", "fulcrum.calibrated/1"}, {"seconds", 0.0}, {"rows", Json::array()}}));
+  return Exit::ok;
+}
+
 Result<Exit> run_calibrate(const Options& options, Context& context) {
   FULCRUM_CHECK(backends::check_environment());
   FULCRUM_CHECK(data_folder());  // before the seconds of measuring, not after them
@@ -102,6 +109,12 @@ Result<Exit> run_calibrate(const Options& options, Context& context) {
                           : executor.has_device() ? kDeviceSeconds
                                                   : kCpuSeconds;
   config.ops = options.positionals();
+  if (options.has("stale")) {
+    if (!config.ops.empty())
+      return Error{Code::usage, "--stale finds the ops itself", "leave out either it or the names"};
+    config.ops = executor.ops_to_renew();
+    if (config.ops.empty()) return nothing_stale(context);
+  }
   config.interrupted = interrupted;
   config.progress = [&context](std::string_view op, int done, int total) {
     context.progress(fmt::format("[{}/{}] {}", done, total, op));
@@ -122,20 +135,26 @@ Command calibrate() {
           "Times every kernel that may run an op at few shapes, on the CPU and on a GPU if there is one, "
           "more of them where the answer changes, and keeps the times in the data folder under the name "
           "of this hardware and driver. Executors load them when they are made; without them they start "
-          "from what the program ships and learn. The table shows what would run each op's standard "
-          "sizes.",
+          "from what the program ships and learn. The times of an op whose kernels have changed since are "
+          "stale: taken for a guess, until the op is measured again. The table shows what would run each "
+          "op's standard sizes.",
       .positionals = {{.name = "OP",
-                       .help = "only these ops; the others keep what they have. Ops that need a graph or an "
-                               "index are measured only when named",
+                       .help =
+                           "only these ops; the others keep what they have, stale or not. Ops that need a "
+                           "graph or an index are measured only when named",
                        .repeat = true,
                        .choices = op_names,
                        .what = "op"}},
-      .options = {{.name = "budget",
+      .options = {{.name = "stale",
+                   .help = "only the ops that are stale or were never measured",
+                   .kind = Kind::flag},
+                  {.name = "budget",
                    .value = "SECONDS",
                    .help = "seconds for all ops together (default: 9.2, with a GPU 27)",
                    .kind = Kind::number,
                    .above = true}},
       .examples = {{"fulcrum calibrate", "all ops"},
+                   {"fulcrum calibrate --stale", "after an update: what has changed"},
                    {"fulcrum calibrate matmul --budget 5", "one op, more thoroughly"}},
       .run = run_calibrate,
   };
