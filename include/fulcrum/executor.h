@@ -27,7 +27,7 @@ struct Policy {
   bool frozen = false;      // decide by the table alone: no learning, no exploration
   std::string backend;      // pinned; empty: any
   std::int64_t device_bytes = 0;  // of device memory at most; 0: four fifths of it
-  double shadow_share = 0;        // of device calls that are computed on the CPU too and compared
+  double shadow_share = 0;        // of calls that are run another way too, compared and timed: see regret()
   double explore_credit = 0.01;  // of the time spent may go into trying what the table thinks slower; 0: none
   double batch_latency_seconds = 0;  // small asynchronous calls may wait so long to be run together; 0: never
 };
@@ -74,7 +74,8 @@ struct Counters {
   std::string breaker;                                              // "closed", "half open", "open: reason"
 };
 
-/// What the executor's own choices cost against the best one, from calls that were run both ways.
+/// What the executor's own choices cost against the best one, from the newest 4096 calls that were run both ways
+/// (Policy::shadow_share), here or there: time of the way that was taken over that of the faster one, moves included.
 struct Regret {
   std::int64_t points = 0;  // 0: nothing is known, and the rest is NaN
   double mean = NAN, low = NAN, high = NAN, p95 = NAN, max = NAN;

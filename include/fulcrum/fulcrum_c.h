@@ -86,8 +86,8 @@ int fulcrum_explain(fulcrum_executor* executor, const char* op, const char* shap
 int fulcrum_expect_place(fulcrum_executor* executor, const char* op, const char* shape, int data_on_device,
                          int expected_on_device);
 int fulcrum_counters(const fulcrum_executor* executor, char** json);
-/* What its choices cost against the best, from calls that ran both ways (shadow_share): points, mean, ci_low, ci_high, p95,
- * max, all but the first null where there are no points. */
+/* What its choices cost against the best, from the newest 4096 calls that ran both ways (shadow_share): points, mean, ci_low,
+ * ci_high, p95, max, all but the first null where there are no points. */
 int fulcrum_regret(const fulcrum_executor* executor, char** json);
 int fulcrum_calibrate(fulcrum_executor* executor, double budget_seconds);
 void fulcrum_text_free(char* text);

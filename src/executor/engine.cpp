@@ -377,10 +377,10 @@ Error Engine::not_in_use(const Request& request) const {
 }
 
 /// A shadow run is no part of the call: what it throws is not the call's.
-void Engine::compare(const Request& request, const Terms& terms, const Candidate& candidate, double seconds,
-                     Status& outcome) {
+void Engine::compare(const Asked& asked, const Request& request, const Terms& terms,
+                     const Candidate& candidate, double seconds, Status& outcome) {
   try {
-    if (auto right = shadow(request, terms, candidate, seconds); !right.ok())
+    if (auto right = shadow(asked, request, terms, candidate, seconds); !right.ok())
       outcome = std::move(right).take_error();
   } catch (const std::bad_alloc&) {
     // No memory for a second result: not compared.
@@ -452,10 +452,11 @@ Status Engine::run_call(const Request& request, const Terms& terms) {
       }
       if (candidate.place == Place::host) {
         rent(request, traffic, choice, allowed);
+        if (terms.policy.shadow_share > 0) shadow_here(asked, request, terms, candidate, seconds);
         return {};
       }
       device_->breaker().succeeded();
-      compare(request, terms, candidate, seconds, status);
+      compare(asked, request, terms, candidate, seconds, status);
       return status;
     }
     last = std::move(status).take_error();

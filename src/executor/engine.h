@@ -14,6 +14,7 @@
 #include "executor/dispatch.h"
 #include "executor/explore.h"
 #include "executor/facts.h"
+#include "executor/own_regret.h"
 #include "executor/plans.h"
 
 namespace fulcrum::executor {
@@ -51,6 +52,10 @@ struct alignas(64) Tally {
 };
 
 class BatchQueue;
+struct Twin;
+
+/// What a call on the device may do for memory.
+enum class Eviction : std::uint8_t { of_unused_buffers, none };
 
 /// The result in `slot` lies over an input, or is one.
 bool overwrites_input(const Request& request, int slot);
@@ -112,16 +117,28 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   Traffic traffic_of(const Request& request, bool waive_moving) const;
   Status run_call(const Request& request, const Terms& terms);
-  void compare(const Request& request, const Terms& terms, const Candidate& candidate, double seconds,
-               Status& outcome);
+  void compare(const Asked& asked, const Request& request, const Terms& terms, const Candidate& candidate,
+               double seconds, Status& outcome);
   Error not_in_use(const Request& request) const;
   std::string guard_note(const Request& request, const Traffic& traffic, const Terms& terms) const;
   std::string fallback_note(const Request& request) const;
   Status run_candidate(const Request& request, const Candidate& candidate);
   Status run_on_host(const Request& request, const Candidate& candidate);
-  Status run_on_device(const Request& request, const Candidate& candidate);
+  Status run_on_device(const Request& request, const Candidate& candidate,
+                       Eviction eviction = Eviction::of_unused_buffers);
   Status run_in_pieces(const Request& request, const Candidate& candidate);
-  Result<bool> shadow(const Request& request, const Terms& terms, const Candidate& candidate, double seconds);
+  /// A share of the calls is run another way too (shadow.cpp). Of the device's: false where the result was wrong and has
+  /// been replaced.
+  Result<bool> shadow(const Asked& asked, const Request& request, const Terms& terms,
+                      const Candidate& candidate, double seconds);
+  /// Of the CPU's: whatever comes of it, the call keeps its result. `seconds` 0: it was not timed.
+  void shadow_here(const Asked& asked, const Request& request, const Terms& terms, const Candidate& candidate,
+                   double seconds);
+  const Candidate* other_way(const Asked& asked, const Request& request, const Candidate& taken) const;
+  Result<Args> seen_from_host(const Request& request, const Traffic& traffic, double& paid_seconds);
+  Result<double> run_twin(const Twin& twin, const Candidate& candidate);
+  Result<double> run_twin_there(const Request& request, const Traffic& traffic, const Candidate& candidate,
+                                Twin& twin);
   /// A call that goes another way than the best one known, where its policy and the credit allow it.
   std::optional<Trial> tried(const Asked& asked, const Terms& terms, const Choice& choice);
   /// Seconds that calls took, by place.
@@ -154,9 +171,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
     std::atomic<std::int64_t> count{0};
   };
   std::array<Fallbacks, 256> fallbacks_of_{};  // by op
-  mutable std::mutex regret_mutex_;
-  std::vector<double> regrets_;  // of shadowed calls
-  AsyncPool pool_;               // what it still runs uses all of the above
+  OwnRegret regret_;                           // of shadowed calls
+  AsyncPool pool_;                             // what it still runs uses all of the above
   std::once_flag batches_once_;
   std::atomic<const BatchQueue*> batches_made_{nullptr};
   std::shared_ptr<BatchQueue> batches_;  // last: it hands its calls to the pool

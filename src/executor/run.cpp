@@ -111,7 +111,7 @@ Status Engine::run_on_host(const Request& request, const Candidate& candidate) {
   return to_status(entry.run(&args, nullptr, 1));
 }
 
-Status Engine::run_on_device(const Request& request, const Candidate& candidate) {
+Status Engine::run_on_device(const Request& request, const Candidate& candidate, Eviction eviction) {
   const Uses uses(request);
   for (bool again = false;; again = true) {
     Status status;
@@ -120,6 +120,7 @@ Status Engine::run_on_device(const Request& request, const Candidate& candidate)
       status = run.run();
     }
     if (again || status.ok() || status.error().code != Code::out_of_memory) return status;
+    if (eviction == Eviction::none) return status;
     // Buffers of other calls that lie there make room: they are needed again later, or never; this call is here now.
     if (!device_->make_room(room_for(request))) return status;
   }

@@ -1,23 +1,19 @@
 // SPDX-FileCopyrightText: 2026 The Fulcrum authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shadow runs: a share of the device's calls is computed on the CPU too, compared, and timed. A result that differs is
-// replaced by the CPU's and its kernel goes into quarantine; both times together say what the choice cost.
+// Shadow runs: a share of the calls is run another way too, on results of its own, compared, and timed. A result of the
+// device that differs is not handed out and its kernel goes into quarantine; both times together say what the choice cost.
 #include <fmt/format.h>
-#include <fulcrum/ops/half.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
+#include "executor/alike.h"
+#include "executor/candidates.h"
 #include "executor/engine.h"
 
 namespace fulcrum::executor {
 namespace {
-
-constexpr double kAllowed = 1e-3;         // of the largest value, for results in single precision
-constexpr double kAllowedReduced = 3e-2;  // for kernels that round their inputs further
-constexpr std::size_t kMostRegrets = 4096;
 
 /// One call in 1 / share of this thread; the first one comes after half of that.
 bool is_turn(double share) {
@@ -29,136 +25,242 @@ bool is_turn(double share) {
   return true;
 }
 
-float value_of(const std::byte* data, DType dtype, std::int64_t index) {
-  if (dtype == DType::f32) {
-    float value = 0;
-    std::memcpy(&value, data + index * 4, 4);
-    return value;
-  }
-  std::uint16_t bits = 0;
-  std::memcpy(&bits, data + index * 2, 2);
-  return dtype == DType::bf16 ? ops::float_from_bfloat(bits) : ops::float_from_half(bits);
-}
-
-/// Norm-wise, and NaN where NaN is. Whole numbers (ids that may tie, classes) are not compared.
-bool alike(const std::byte* got, const std::byte* truth, DType dtype, std::int64_t count, double allowed) {
-  if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16) return true;
-  double largest = 0, difference = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const double a = static_cast<double>(value_of(got, dtype, i));
-    const double b = static_cast<double>(value_of(truth, dtype, i));
-    if (std::isnan(a) != std::isnan(b) || std::isinf(a) != std::isinf(b)) return false;
-    if (!std::isfinite(a)) continue;
-    largest = std::max(largest, std::abs(b));
-    difference = std::max(difference, std::abs(a - b));
-  }
-  return difference <= allowed * std::max(largest, 1e-30);
-}
-
 /// A comparison that cannot be made says nothing of the call; data that is gone does.
 Result<bool> not_compared(Error error) {
   if (error.code == Code::data_lost) return error;
   return true;
 }
 
+bool is_result(const Request& request, int slot) {
+  return request.args.ptr[slot] && request.facts->slots[static_cast<std::size_t>(slot)].writes;
+}
+
 }  // namespace
 
-Result<bool> Engine::shadow(const Request& request, const Terms& terms, const Candidate& candidate,
-                            double seconds) {
-  if (!is_turn(terms.policy.shadow_share)) return true;
+/// A call over the same inputs, with memory of its own for results in place of the caller's.
+struct Twin {
+  Request request;
+  std::array<std::vector<std::byte>, FULCRUM_SLOTS> results;
+  std::array<std::unique_ptr<Residence>, FULCRUM_SLOTS> homes;  // of results that may stay on the device
+};
+
+namespace {
+
+/// None where the call has overwritten its inputs, has no results, or takes arrays of pointers.
+std::optional<Twin> twin_of(const Request& request) {
   const OpFacts& facts = *request.facts;
-  const auto candidates = table_of(request.op)->candidates();
+  if (facts.is_list(request.args) || ops::outputs(*facts.op, request.args) == 0) return {};
+  std::optional<Twin> twin(std::in_place);
+  twin->request = request;
+  for (int slot = 0; slot < facts.pointers; ++slot) {
+    const auto at = static_cast<std::size_t>(slot);
+    if (!is_result(request, slot)) continue;
+    if (overwrites_input(request, slot)) return {};
+    // Zeroed, so that no page of it is new to the call that is timed.
+    twin->results[at].resize(static_cast<std::size_t>(facts.bytes(request.args, slot, request.dtype)));
+    twin->request.homes[at] = nullptr;
+    twin->request.args.ptr[slot] = twin->results[at].data();
+  }
+  return twin;
+}
+
+/// `args` with the twin's results, which lie on the host.
+Args with_results(const Request& request, Args args, const Twin& twin) {
+  for (int slot = 0; slot < request.facts->pointers; ++slot) {
+    if (is_result(request, slot)) args.ptr[slot] = twin.request.args.ptr[slot];
+  }
+  return args;
+}
+
+/// The way home of a result counts as it did in the choice: not where it stays where it was made.
+bool pays_way_home(const Traffic& traffic, const Residence& home) {
+  return traffic.out_copies > 0 && !home.stays_on_device();
+}
+
+/// What a way costs: under a policy for many callers at once a CPU call counts by the threads it holds.
+double cost_of(const Candidate& candidate, double seconds, const Policy& policy) {
+  if (!policy.throughput || candidate.place == Place::device) return seconds;
+  return seconds * std::max(1, candidate.threads) / backends::usable_threads();
+}
+
+bool is_reduced(const Candidate& a, const Candidate& b) {
+  return a.kernel.precision() != "fp32" || b.kernel.precision() != "fp32";
+}
+
+Error disagreement(const Request& request, const Candidate& suspect, const Candidate& other) {
+  return Error{Code::wrong_result,
+               fmt::format("{} and {} differ on {}", suspect.kernel.name(), other.kernel.name(),
+                           ops::shape_of(*request.facts->op, request.args).text()),
+               "the kernel is not used again in this process"};
+}
+
+}  // namespace
+
+/// The operands where the host finds them. `paid_seconds` grows by what the way home of results took that pay for it.
+Result<Args> Engine::seen_from_host(const Request& request, const Traffic& traffic, double& paid_seconds) {
+  Args args = request.args;
+  for (int slot = 0; slot < request.facts->pointers; ++slot) {
+    Residence* home = request.homes[static_cast<std::size_t>(slot)];
+    if (!home) continue;
+    const double begin = now();
+    FULCRUM_TRY(args.ptr[slot], home->host(true, false));
+    if (is_result(request, slot) && pays_way_home(traffic, *home)) paid_seconds += now() - begin;
+  }
+  return args;
+}
+
+Result<double> Engine::run_twin(const Twin& twin, const Candidate& candidate) {
+  const double begin = now();
+  FULCRUM_CHECK(run_on_host(twin.request, candidate));
+  return now() - begin;
+}
+
+/// The same on the device, as if the call had gone there: what is there already is used, what is not is copied to memory
+/// that nobody keeps. No buffer moves, and none makes room. The results come to the host.
+Result<double> Engine::run_twin_there(const Request& request, const Traffic& traffic,
+                                      const Candidate& candidate, Twin& twin) {
+  Request there = twin.request;
+  for (int slot = 0; slot < request.facts->pointers; ++slot) {
+    const auto at = static_cast<std::size_t>(slot);
+    Residence* home = request.homes[at];
+    if (!home || !request.args.ptr[slot]) continue;
+    if (is_result(request, slot)) {
+      const bool pinned = home->memory() == Residence::Memory::pinned;
+      twin.homes[at] =
+          std::make_unique<Residence>(static_cast<std::int64_t>(twin.results[at].size()), device_,
+                                      pinned ? Residence::Memory::pinned : Residence::Memory::plain);
+      there.homes[at] = twin.homes[at].get();
+      there.args.ptr[slot] = twin.homes[at]->identity();
+      if (!there.args.ptr[slot]) return Error{Code::out_of_memory, "no memory for a shadow's result", ""};
+    } else if (!home->valid_on(Place::device)) {
+      there.homes[at] = nullptr;
+      FULCRUM_TRY(there.args.ptr[slot], home->host(true, false));
+    }
+  }
+  Breaker& breaker = device_->breaker();
+  if (!breaker.claim()) return Error{Code::device_busy, "the device is not in use", ""};
+  const double begin = now();
+  Status status = run_on_device(there, candidate, Eviction::none);
+  double seconds = now() - begin;
+  for (int slot = 0; status.ok() && slot < request.facts->pointers; ++slot) {
+    const auto at = static_cast<std::size_t>(slot);
+    if (!twin.homes[at]) continue;
+    const double fetch_begin = now();
+    auto fetched = twin.homes[at]->host(true, false);
+    if (!fetched.ok()) {
+      status = std::move(fetched).take_error();
+      break;
+    }
+    if (pays_way_home(traffic, *request.homes[at])) seconds += now() - fetch_begin;
+    twin.request.args.ptr[slot] = fetched.value();
+  }
+  if (!status.ok()) {
+    breaker.failed(candidate.kernel, status.error());
+    return std::move(status).take_error();
+  }
+  breaker.succeeded();
+  return seconds;
+}
+
+Result<bool> Engine::shadow(const Asked& asked, const Request& request, const Terms& terms,
+                            const Candidate& candidate, double seconds) {
+  if (!is_turn(terms.policy.shadow_share)) return true;
+  const auto candidates = asked.table.candidates();
   const Terms::Masks& masks =
       terms.allowed[static_cast<std::size_t>(request.op)][static_cast<std::size_t>(request.dtype)];
-  Mask cpu = 0;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (candidates[i].place == Place::host) cpu |= Mask{1} << i;
-  }
-  const Choice choice = choose(request, traffic_at(request, Place::host), masks.fallback & cpu);
+  const Mask cpu = mask_of(candidates, Place::host);
+  // Where the policy leaves nothing but the device, what would answer in its place says whether it was right; that the
+  // call went there was no choice of ours.
+  const bool chosen = (asked.allowed & cpu) != 0;
+  const Choice choice = choose(request, asked.traffic, (chosen ? asked.allowed : masks.fallback) & cpu);
   if (choice.candidate == 255) return true;
-
-  // Inputs that the call has overwritten cannot be used again.
-  Request twin = request;
-  std::vector<std::vector<std::byte>> truths(FULCRUM_SLOTS);
-  for (int slot = 0; slot < facts.pointers; ++slot) {
-    const auto at = static_cast<std::size_t>(slot);
-    if (!request.args.ptr[slot] || !facts.slots[at].writes) continue;
-    if (facts.slots[at].reads) return true;
-    for (int other = 0; other < facts.pointers; ++other) {
-      const bool input = facts.slots[static_cast<std::size_t>(other)].reads;
-      if (input && request.args.ptr[other] == request.args.ptr[slot]) return true;
-    }
-    truths[at].resize(static_cast<std::size_t>(facts.bytes(request.args, slot, request.dtype)));
-    twin.homes[at] = nullptr;
-    twin.args.ptr[slot] = truths[at].data();
-  }
-  const double begin = now();
-  if (Status ran = run_on_host(twin, candidates[choice.candidate]); !ran.ok())
-    return not_compared(std::move(ran).take_error());
-  const double here = now() - begin;
+  const Candidate& other = candidates[choice.candidate];
+  std::optional<Twin> twin = twin_of(request);
+  if (!twin) return true;
+  auto here = run_twin(*twin, other);
+  if (!here.ok()) return not_compared(std::move(here).take_error());
+  auto got = seen_from_host(request, asked.traffic, seconds);
+  if (!got.ok()) return not_compared(std::move(got).take_error());
+  const bool right = alike(*request.facts, request.dtype, *got, with_results(request, *got, *twin),
+                           is_reduced(candidate, other));
   shadowed_.fetch_add(1, std::memory_order_relaxed);
-  if (seconds > 0 && here > 0) {
-    const std::lock_guard lock(regret_mutex_);
-    if (regrets_.size() < kMostRegrets) regrets_.push_back(seconds / std::min(seconds, here));
-  }
-
-  bool right = true;
-  const double allowed = candidate.kernel.precision() == "fp32" ? kAllowed : kAllowedReduced;
-  for (int slot = 0; slot < facts.pointers; ++slot) {
-    const auto at = static_cast<std::size_t>(slot);
-    if (truths[at].empty()) continue;
-    const void* got = request.args.ptr[slot];
-    if (Residence* home = request.homes[at]) {
-      auto fetched = home->host(true, false);
-      if (!fetched.ok()) return not_compared(std::move(fetched).take_error());
-      got = fetched.value();
-    }
-    const DType dtype = ops::dtype_of(*facts.op, slot, request.dtype);
-    right = right && alike(static_cast<const std::byte*>(got), truths[at].data(), dtype,
-                           facts.op->extent(request.args, slot), allowed);
-  }
+  if (right && chosen)
+    regret_.add(cost_of(candidate, seconds, terms.policy), cost_of(other, *here, terms.policy));
   if (right) return true;
   mismatches_.fetch_add(1, std::memory_order_relaxed);
-  const Error error{
-      Code::wrong_result,
-      fmt::format("{} and {} differ on {}", candidate.kernel.name(),
-                  candidates[choice.candidate].kernel.name(), ops::shape_of(*facts.op, request.args).text()),
-      "the kernel is not used again in this process"};
+  const Error error = disagreement(request, candidate, other);
   device_->breaker().failed(candidate.kernel, error);
   table_of(request.op)->renew();
   if (terms.policy.strict) return error;
   say_fallback(request, Failure::wrong_result, error);
-  for (int slot = 0; slot < facts.pointers; ++slot) {
+  for (int slot = 0; slot < request.facts->pointers; ++slot) {
     const auto at = static_cast<std::size_t>(slot);
-    if (truths[at].empty()) continue;
+    if (twin->results[at].empty()) continue;
     void* to = request.args.ptr[slot];
-    if (Residence* home = request.homes[at]) {
-      FULCRUM_TRY(to, home->host(false, true));
+    if (request.homes[at]) {
+      FULCRUM_TRY(to, host_memory(request, slot, false, true));
     }
-    std::memcpy(to, truths[at].data(), truths[at].size());
+    std::memcpy(to, twin->results[at].data(), twin->results[at].size());
   }
   return false;
 }
 
-Regret Engine::regret() const {
-  std::vector<double> points;
-  {
-    const std::lock_guard lock(regret_mutex_);
-    points = regrets_;
+/// The best way of the device where it is in use, else the best other one of the CPU.
+const Candidate* Engine::other_way(const Asked& asked, const Request& request, const Candidate& taken) const {
+  const auto candidates = asked.table.candidates();
+  const Mask own = Mask{1} << (&taken - candidates.data());
+  for (const Place place : {Place::device, Place::host}) {
+    const Mask others = allowed_now(request, asked.allowed & mask_of(candidates, place) & ~own);
+    const Choice choice = choose(request, asked.traffic, others);
+    if (choice.candidate != 255) return &candidates[choice.candidate];
   }
-  Regret regret{.points = static_cast<std::int64_t>(points.size())};
-  if (points.empty()) return regret;
-  std::sort(points.begin(), points.end());
-  double sum = 0, squares = 0;
-  for (const double point : points) sum += point, squares += point * point;
-  const auto count = static_cast<double>(points.size());
-  regret.mean = sum / count;
-  const double spread = std::sqrt(std::max(0.0, squares / count - regret.mean * regret.mean) / count);
-  regret.low = std::max(1.0, regret.mean - 1.96 * spread);
-  regret.high = regret.mean + 1.96 * spread;
-  regret.p95 = points[static_cast<std::size_t>(0.95 * (count - 1))];
-  regret.max = points.back();
-  return regret;
+  return nullptr;
 }
+
+void Engine::shadow_here(const Asked& asked, const Request& request, const Terms& terms,
+                         const Candidate& candidate, double seconds) {
+  if (!is_turn(terms.policy.shadow_share)) return;
+  try {
+    const Candidate* other = other_way(asked, request, candidate);
+    std::optional<Twin> twin = other ? twin_of(request) : std::nullopt;
+    if (!twin) return;
+    const bool there = other->place == Place::device;
+    // Short calls are timed now and then, and another kernel of the CPU would find the operands in the caches: the way
+    // that was taken is run again, so that both times are of a second run.
+    if (seconds <= 0 || !there) {
+      const auto again = run_twin(*twin, candidate);
+      if (!again.ok()) return;
+      seconds = *again;
+    }
+    const auto spent =
+        there ? run_twin_there(request, asked.traffic, *other, *twin) : run_twin(*twin, *other);
+    if (!spent.ok()) return;
+    double ignored = 0;
+    const auto own = seen_from_host(request, asked.traffic, ignored);
+    if (!own.ok()) return;
+    const bool right = alike(*request.facts, request.dtype, with_results(request, *own, *twin), *own,
+                             is_reduced(candidate, *other));
+    shadowed_.fetch_add(1, std::memory_order_relaxed);
+    if (right) {
+      regret_.add(cost_of(candidate, seconds, terms.policy), cost_of(*other, *spent, terms.policy));
+      return;
+    }
+    mismatches_.fetch_add(1, std::memory_order_relaxed);
+    const Error error = disagreement(request, *other, candidate);
+    if (there) {
+      device_->breaker().failed(other->kernel, error);
+      table_of(request.op)->renew();
+      return;
+    }
+    // Which of two kernels of the CPU is right is not known: both stay.
+    const auto bit = static_cast<std::uint8_t>(1U << static_cast<unsigned>(Failure::wrong_result));
+    Fallbacks& of = fallbacks_of_[static_cast<std::size_t>(request.op) % fallbacks_of_.size()];
+    if ((of.said.fetch_or(bit, std::memory_order_relaxed) & bit) == 0) log(LogLevel::warning, error.message);
+  } catch (const std::exception&) {
+    // No memory for a second run: it says nothing of the first.
+  }
+}
+
+Regret Engine::regret() const { return regret_.summary(); }
 
 }  // namespace fulcrum::executor

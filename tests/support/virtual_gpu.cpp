@@ -20,7 +20,7 @@ struct Known {
   const char* name;
   const char* like;
 };
-constexpr std::array<Known, 10> kOps = {{{"vec_add", "vec_add"},
+constexpr std::array<Known, 12> kOps = {{{"vec_add", "vec_add"},
                                          {"relu", "relu"},
                                          {"gelu", "gelu"},
                                          {"sigmoid", "sigmoid"},
@@ -29,7 +29,9 @@ constexpr std::array<Known, 10> kOps = {{{"vec_add", "vec_add"},
                                          {"expression", "expression"},
                                          {"virtual_add", "vec_add"},
                                          {"virtual_gelu", "gelu"},
-                                         {"virtual_matmul", "matmul"}}};
+                                         {"virtual_matmul", "matmul"},
+                                         {"virtual_segment", "image_segmentation"},
+                                         {"virtual_topk", "cosine_topk"}}};
 constexpr std::size_t kFirstVirtual = 7;
 
 const ops::Op& op_of(std::size_t index) {
@@ -50,6 +52,26 @@ const fulcrum_kernel& arithmetic_of(std::size_t index) {
     return result;
   }();
   return *found[index];
+}
+
+std::int64_t bytes_behind(const ops::Op& op, const Args& args, int slot) {
+  return op.extent(args, slot) * bytes_of(ops::dtype_of(op, slot, DType::f32));
+}
+
+/// The element in the middle of a result; the last pointer slot of all these ops is one.
+void spoil(const ops::Op& op, const Args& args, int slot) {
+  if (slot < 0) slot = op.pointers() - 1;
+  const std::int64_t middle = op.extent(args, slot) / 2;
+  switch (ops::dtype_of(op, slot, DType::f32)) {
+    case DType::u8:
+      args.out<std::uint8_t>(slot)[middle] ^= 1;
+      break;
+    case DType::i32:
+      args.out<std::int32_t>(slot)[middle] += 1;
+      break;
+    default:
+      args.out<float>(slot)[middle] += 100;
+  }
 }
 
 int plain_arrays(const fulcrum_args* a) { return a->scalar[0].i == 0; }
@@ -433,7 +455,7 @@ fulcrum_status VirtualMachine::launch(std::size_t index, const fulcrum_args& arg
   if (fault.launch_code != FULCRUM_OK) return answer(fault.launch_code);
   const auto pointers_are_there = [this, &op](const fulcrum_args& a) {
     for (int slot = 0; slot < op.pointers(); ++slot) {
-      const auto bytes = static_cast<std::size_t>(op.extent(a, slot) * 4);
+      const auto bytes = static_cast<std::size_t>(bytes_behind(op, a, slot));
       if (a.ptr[slot] && bytes > 0 && !is_device(a.ptr[slot], bytes)) return false;
     }
     return true;
@@ -447,11 +469,7 @@ fulcrum_status VirtualMachine::launch(std::size_t index, const fulcrum_args& arg
       return static_cast<std::int32_t>(FULCRUM_OK);
     }
     const fulcrum_status status = arithmetic_of(index).run(&args, nullptr, 1);
-    if (fault.wrong) {  // the last pointer slot of all these ops is the result
-      const int slot = op_of(index).pointers() - 1;
-      auto* out = static_cast<float*>(args.ptr[slot]);
-      out[op_of(index).extent(args, slot) / 2] += 100;
-    }
+    if (fault.wrong) spoil(op_of(index), args, fault.wrong_slot);
     return status.code;
   });
 }

@@ -33,7 +33,8 @@ struct VirtualFault {
   std::int32_t wait_code = FULCRUM_OK;    // found out by whoever waits
   double factor = 1;                      // of the kernel's time
   double extra_seconds = 0;
-  bool wrong = false;  // one element of the result is off
+  bool wrong = false;   // one element of the result is off
+  int wrong_slot = -1;  // of which pointer slot; -1: the last
 };
 
 /// Everything that was asked of the device.
@@ -46,8 +47,9 @@ struct VirtualCounts {
 };
 
 /// The one virtual machine. Ops: vec_add, relu, gelu, sigmoid, dot, matmul and expression on the device, and
-/// virtual_add, virtual_gelu and virtual_matmul, which run nowhere but on it and on its CPU (backend "virtualcpu"). On the
-/// device virtual_matmul has a plan, which says nothing.
+/// virtual_add, virtual_gelu, virtual_matmul, virtual_segment (image_segmentation: classes) and virtual_topk (cosine_topk:
+/// ids), which run nowhere but on it and on its CPU (backend "virtualcpu"). On the device virtual_matmul has a plan, which
+/// says nothing.
 /// While none is in use() the backends say that they are not available.
 class VirtualMachine {
  public:
