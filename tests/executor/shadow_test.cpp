@@ -49,7 +49,7 @@ TEST_F(Shadows, AWrongStayOnTheCpuIsRegretted) {
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(runs_on_device(exec, call));
   const Regret regret = exec.regret();
   EXPECT_EQ(regret.points, 5);
-  EXPECT_NEAR(regret.mean, here / there, 1e-6 * regret.mean);
+  EXPECT_NEAR(regret.mean, here / there, 1e-4 * regret.mean);
   EXPECT_EQ(exec.counters().shadowed, 5);
   EXPECT_EQ(exec.counters().mismatches, 0);
   EXPECT_EQ(machine_.counts.violations, 0);
@@ -63,7 +63,7 @@ TEST_F(Shadows, AWrongTripToTheDeviceIsRegretted) {
   ASSERT_GT(there, 2 * here);
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(runs_on_device(exec, call));
   EXPECT_EQ(exec.regret().points, 5);
-  EXPECT_NEAR(exec.regret().mean, there / here, 1e-6 * exec.regret().mean);
+  EXPECT_NEAR(exec.regret().mean, there / here, 1e-4 * exec.regret().mean);
 }
 
 TEST_F(Shadows, ARightChoiceIsNotRegrettedWhereverItIs) {
@@ -72,7 +72,7 @@ TEST_F(Shadows, ARightChoiceIsNotRegrettedWhereverItIs) {
     VirtualCall call("virtual_gelu", kShape);
     for (int i = 0; i < 5; ++i) EXPECT_EQ(runs_on_device(exec, call), rate == kSlow);
     EXPECT_EQ(exec.regret().points, 5);
-    EXPECT_NEAR(exec.regret().max, 1, 1e-9);
+    EXPECT_NEAR(exec.regret().max, 1, 1e-4);
   }
 }
 
@@ -83,8 +83,8 @@ TEST_F(Shadows, LongCallsAreHeldAgainstWhatTheyTookThemselves) {
   const double there = seconds_on(VirtualMachine::kGpu, call, exec);
   const double begin = machine_.now();
   EXPECT_FALSE(runs_on_device(exec, call));
-  EXPECT_NEAR(machine_.now() - begin, here + there, 1e-9) << "the CPU's way is not run again";
-  EXPECT_NEAR(exec.regret().mean, here / there, 1e-6 * exec.regret().mean);
+  EXPECT_NEAR(machine_.now() - begin, here + there, 1e-4 * here) << "the CPU's way is not run again";
+  EXPECT_NEAR(exec.regret().mean, here / there, 1e-4 * exec.regret().mean);
 }
 
 TEST_F(Shadows, TheShareOfThePolicyIsKept) {
@@ -260,6 +260,43 @@ TEST_F(Shadows, FindClassesOfTheDeviceThatAreWrong) {
   EXPECT_EQ(exec.counters().shadowed, 1);
   machine_.script = {};
   EXPECT_EQ(machine_.counts.violations, 0);
+}
+
+TEST_F(Shadows, AmongKernelsOfTheCpuSayWhatTheWrongOneCosts) {
+  Policy policy = always_shadowed();
+  policy.backend = VirtualMachine::kCpu;
+  const Executor exec = testing::virtual_executor(machine_, policy);
+  auto problem = ops::Problem::make(op_named("virtual_segment"), parse_shape("h=100,w=100").value());
+  ASSERT_TRUE(problem.ok());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(exec.run(problem->op(), problem->args(), {}).ok());
+  EXPECT_EQ(exec.regret().points, 3);
+  EXPECT_NEAR(exec.regret().max, 1, 1e-4) << "as the table says";
+  machine_.second_factor = 0.25;
+  ASSERT_TRUE(exec.run(problem->op(), problem->args(), {}).ok());
+  EXPECT_NEAR(exec.regret().max, 4, 1e-4);
+  EXPECT_EQ(exec.counters().on_device, 0);
+  EXPECT_EQ(machine_.counts.launches, 0);
+}
+
+TEST_F(Shadows, OfTwoKernelsOfTheCpuThatDifferBothStay) {
+  machine_.second_is_wrong = true;
+  Policy policy = always_shadowed();
+  policy.backend = VirtualMachine::kCpu;
+  const Executor exec = testing::virtual_executor(machine_, policy);
+  auto problem = ops::Problem::make(op_named("virtual_segment"), parse_shape("h=100,w=100").value());
+  ASSERT_TRUE(problem.ok());
+  std::vector<std::string> lines;
+  set_log_sink([&lines](LogLevel, std::string_view line) { lines.emplace_back(line); });
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(exec.run(problem->op(), problem->args(), {}).ok());
+  set_log_sink({});
+  EXPECT_TRUE(problem->check().passed) << "the call keeps its result: " << problem->check().detail;
+  EXPECT_EQ(exec.counters().shadowed, 3);
+  EXPECT_EQ(exec.counters().mismatches, 3);
+  EXPECT_EQ(exec.counters().fallbacks, 0);
+  EXPECT_EQ(exec.regret().points, 0);
+  EXPECT_FALSE(breaker_of(exec).has_quarantine());
+  ASSERT_EQ(lines.size(), 1U) << "it is said once";
+  EXPECT_NE(lines.front().find("differ on h=100,w=100"), std::string::npos) << lines.front();
 }
 
 /// One query, whose best row is the one before the last.

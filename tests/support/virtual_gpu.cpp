@@ -32,7 +32,7 @@ constexpr std::array<Known, 12> kOps = {{{"vec_add", "vec_add"},
                                          {"virtual_matmul", "matmul"},
                                          {"virtual_segment", "image_segmentation"},
                                          {"virtual_topk", "cosine_topk"}}};
-constexpr std::size_t kFirstVirtual = 7;
+constexpr std::size_t kFirstVirtual = 7, kSegment = 10;
 
 const ops::Op& op_of(std::size_t index) {
   static const auto found = [] {
@@ -109,6 +109,13 @@ struct VirtualTable {
     }
     return {FULCRUM_OK, nullptr};
   }
+  static fulcrum_status second_segment(const fulcrum_args* a, void* stream, std::int64_t count) {
+    const double once = machine().cpu_seconds(op_of(kSegment), *a);
+    machine().advance((machine().second_factor - 1) * once * static_cast<double>(count));
+    const fulcrum_status status = on_cpu<kSegment>(a, stream, count);
+    if (machine().second_is_wrong) spoil(op_of(kSegment), *a, -1);
+    return status;
+  }
   static fulcrum_status plan(const fulcrum_kernel*, const fulcrum_args*, void** made) {
     if (!machine().enter()) return machine().answer(FULCRUM_DEVICE_LOST);
     machine().counts.plans.fetch_add(1);
@@ -140,7 +147,11 @@ struct VirtualTable {
   static const fulcrum_kernel* cpu_kernels(std::int64_t* count) {
     static const auto list = [] {
       auto every = all(false, std::make_index_sequence<kOps.size()>());
+      fulcrum_kernel second = every[kSegment];
+      second.variant = "second";
+      second.run = second_segment;
       every.erase(every.begin(), every.begin() + kFirstVirtual);
+      every.push_back(second);
       return every;
     }();
     *count = static_cast<std::int64_t>(list.size());
@@ -243,6 +254,8 @@ VirtualMachine::VirtualMachine()
 void VirtualMachine::start() {
   costs = VirtualCosts{};
   slowdown = 1;
+  second_factor = 2;
+  second_is_wrong = false;
   memory_bytes = std::int64_t{80} << 30;
   script = {};
   allocation_script = {};

@@ -49,7 +49,7 @@ struct VirtualCounts {
 /// The one virtual machine. Ops: vec_add, relu, gelu, sigmoid, dot, matmul and expression on the device, and
 /// virtual_add, virtual_gelu, virtual_matmul, virtual_segment (image_segmentation: classes) and virtual_topk (cosine_topk:
 /// ids), which run nowhere but on it and on its CPU (backend "virtualcpu"). On the device virtual_matmul has a plan, which
-/// says nothing.
+/// says nothing. On the CPU virtual_segment has a `second` kernel, which costs more.
 /// While none is in use() the backends say that they are not available.
 class VirtualMachine {
  public:
@@ -78,7 +78,9 @@ class VirtualMachine {
   double cpu_seconds(const ops::Op& op, const Args& args) const;
 
   VirtualCosts costs;
-  std::atomic<double> slowdown{1};  // of everything the device does
+  std::atomic<double> slowdown{1};       // of everything the device does
+  std::atomic<double> second_factor{2};  // time of a second CPU kernel over that of the first
+  std::atomic<bool> second_is_wrong{false};
   std::atomic<std::int64_t> memory_bytes{0};
   /// By number of the launch, from 0, and op. Called by one thread at a time. Empty: no fault.
   std::function<VirtualFault(std::int64_t launch, std::string_view op)> script;

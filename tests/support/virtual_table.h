@@ -42,7 +42,8 @@ inline std::vector<std::string> shapes_of(const ops::Op& op) {
 
 }  // namespace detail
 
-/// Ops that the virtual GPU has, priced exactly; all CPU kernels of an op cost what the virtual CPU does.
+/// Ops that the virtual GPU has, priced exactly; all CPU kernels of an op cost what the virtual CPU does, and a `second`
+/// one twice that.
 inline executor::Stored virtual_calibration(const VirtualMachine& machine, const backends::Backend* device) {
   const VirtualCosts& costs = machine.costs;
   const double launch_sync = costs.launch_seconds + costs.sync_seconds;
@@ -64,9 +65,10 @@ inline executor::Stored virtual_calibration(const VirtualMachine& machine, const
       executor::Point point{
           .args = ops::resolve(*op, ops::complete(*op, parse_shape(text).value()).value()).value()};
       for (const executor::Candidate& candidate : candidates) {
-        const double seconds = candidate.place == executor::Place::device
-                                   ? launch_sync + machine.kernel_seconds(*op, point.args)
-                                   : machine.cpu_seconds(*op, point.args);
+        const double seconds =
+            candidate.place == executor::Place::device
+                ? launch_sync + machine.kernel_seconds(*op, point.args)
+                : (candidate.kernel.variant() == "second" ? 2 : 1) * machine.cpu_seconds(*op, point.args);
         point.samples.push_back(executor::Sample{.seconds = seconds, .noise = 0.01});
       }
       points.points.push_back(std::move(point));
