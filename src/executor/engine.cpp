@@ -11,6 +11,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "executor/candidates.h"
+
 namespace fulcrum::executor {
 namespace {
 
@@ -50,14 +52,6 @@ bool allows(const Policy& policy, const Candidate& candidate, DType dtype) {
     return true;
   }
   return std::find(policy.precisions.begin(), policy.precisions.end(), precision) != policy.precisions.end();
-}
-
-Mask on_device(std::span<const Candidate> candidates) {
-  Mask mask = 0;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (candidates[i].place == Place::device) mask |= Mask{1} << i;
-  }
-  return mask;
 }
 
 /// A kernel of the CPU that cannot do a call, or has no memory for its plan, leaves it to the others, as long as the
@@ -333,49 +327,6 @@ void Engine::rent(const Request& request, const Traffic& traffic, const Choice& 
   }
 }
 
-void Engine::say_fallback(const Request& request, Failure failure, const Error& error) {
-  fallbacks_.fetch_add(1, std::memory_order_relaxed);
-  Fallbacks& of = fallbacks_of_[static_cast<std::size_t>(request.op) % fallbacks_of_.size()];
-  of.count.fetch_add(1, std::memory_order_relaxed);
-  of.last.store(failure, std::memory_order_relaxed);
-  const auto bit = static_cast<std::uint8_t>(1u << (static_cast<unsigned>(failure) % 8));
-  if ((of.said.fetch_or(bit, std::memory_order_relaxed) & bit) != 0) return;
-  log(LogLevel::warning, fmt::format("{} fell back to another kernel ({}): {}", request.facts->op->name,
-                                     to_string(failure), error.message));
-}
-
-/// The policy names a device that is not in use: nothing has failed, and yet others answer.
-void Engine::say_kept_off(const Request& request) {
-  kept_off_.fetch_add(1, std::memory_order_relaxed);
-  Fallbacks& of = fallbacks_of_[static_cast<std::size_t>(request.op) % fallbacks_of_.size()];
-  if (of.said_kept_off.exchange(true, std::memory_order_relaxed)) return;
-  log(LogLevel::warning, not_in_use(request).message);
-}
-
-/// Strict: a call that belongs on a device which is not in use is not answered elsewhere in silence.
-Status Engine::stand_by(const Request& request, const Traffic& traffic, Mask wished, Mask allowed) const {
-  if (!device_ || wished == allowed || request.facts->is_list(request.args)) return {};
-  const Mask device = on_device(table_of(request.op)->candidates());
-  if ((allowed & device) != 0) return {};
-  const Choice choice = choose(request, traffic, wished);
-  if (choice.candidate == 255 || (device >> choice.candidate & 1u) == 0) return {};
-  return not_in_use(request);
-}
-
-/// What is said to a call that belongs on the device and does not get there.
-Error Engine::not_in_use(const Request& request) const {
-  const std::string_view name = request.facts->op->name;
-  constexpr std::string_view kHint = "a policy that is not strict lets the CPU answer";
-  if (!device_ || request.facts->is_list(request.args))
-    return Error{Code::unsupported, fmt::format("{} on arrays of pointers stays on the host", name),
-                 std::string(kHint)};
-  Breaker& breaker = device_->breaker();
-  const std::string why = breaker.allows() ? "its kernels for this are in quarantine" : breaker.describe();
-  return Error{breaker.open_for_good() ? Code::device_lost : Code::device_busy,
-               fmt::format("{} belongs on {}, which is not in use: {}", name, device_->backend().name(), why),
-               std::string(kHint)};
-}
-
 /// A shadow run is no part of the call: what it throws is not the call's.
 void Engine::compare(const Asked& asked, const Request& request, const Terms& terms,
                      const Candidate& candidate, double seconds, Status& outcome) {
@@ -428,7 +379,7 @@ Status Engine::run_call(const Request& request, const Terms& terms) {
     if (candidate.place == Place::device && !device_->breaker().claim()) {
       // Since it was asked, somebody else's call has begun to find out, or has found that the device is gone.
       if (trial) tracker_.settle(trial->taken_seconds, 0);
-      const Mask device = on_device(table_of(request.op)->candidates());
+      const Mask device = mask_of(table_of(request.op)->candidates(), Place::device);
       if (terms.policy.strict) FULCRUM_CHECK(stand_by(request, traffic, masks.first, masks.first & ~device));
       failed |= device;
       allowed = allowed_now(request, masks.fallback & ~failed);
@@ -487,7 +438,7 @@ Status Engine::run_call(const Request& request, const Terms& terms) {
     }
     failed |= failure == Failure::configuration || failure == Failure::wrong_result
                   ? Mask{1} << choice.candidate
-                  : on_device(table_of(request.op)->candidates());
+                  : mask_of(table_of(request.op)->candidates(), Place::device);
     allowed = allowed_now(request, masks.fallback & ~failed);
     traffic = traffic_of(request);
     traffic.throughput = terms.policy.throughput;

@@ -150,18 +150,6 @@ std::string Engine::guard_note(const Request& request, const Traffic& traffic, c
   return {};
 }
 
-std::string Engine::fallback_note(const Request& request) const {
-  const Fallbacks& of = fallbacks_of_[static_cast<std::size_t>(request.op) % fallbacks_of_.size()];
-  const std::int64_t here = of.count.load(std::memory_order_relaxed), all = fallbacks_.load();
-  const std::int64_t kept_off = kept_off_.load();
-  if (all + kept_off == 0) return {};
-  std::string text = fmt::format("fall-backs of {}: {}", request.facts->op->name, here);
-  if (here > 0) text += fmt::format(", the last one: {}", to_string(of.last.load(std::memory_order_relaxed)));
-  text += fmt::format("; of all ops: {}", all);
-  if (kept_off > 0) text += fmt::format("; calls for a device that was not in use: {}", kept_off);
-  return text;
-}
-
 Explanation Engine::explain(const Request& request, Traffic traffic, const Terms& terms) const {
   traffic.throughput = terms.policy.throughput;
   const ops::Op& op = *request.facts->op;
