@@ -387,8 +387,8 @@ Status Engine::run_call(const Request& request, const Terms& terms) {
     }
     Tally& mine = tally();
     // What the call takes is held against all that it moves.
-    const bool to_device = candidate.place == Place::device;
-    const Traffic moved = to_device ? traffic_of(request, false) : traffic;
+    std::optional<Traffic> moved;
+    if (candidate.place == Place::device) moved = traffic_of(request, false);
     const double begin = timed > 0 ? now() : 0;
     Status status = run_candidate(request, candidate);
     if (trial) tracker_.settle(trial->taken_seconds, now() - begin - trial->usual_seconds);
@@ -399,7 +399,8 @@ Status Engine::run_call(const Request& request, const Terms& terms) {
       const double seconds = timed > 0 ? now() - begin : 0;
       if (timed > 0 && !terms.policy.frozen) {
         book(candidate, seconds);
-        learn({asked.table, asked.op, asked.args, moved, asked.allowed}, choice, seconds, timed, tracker_);
+        learn({asked.table, asked.op, asked.args, moved ? *moved : traffic, asked.allowed}, choice, seconds,
+              timed, tracker_);
       }
       if (candidate.place == Place::host) {
         rent(request, traffic, choice, allowed);
