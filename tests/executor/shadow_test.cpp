@@ -31,6 +31,10 @@ class Shadows : public testing::VirtualTest {
     machine_.costs.cpu_rate = real;
     return made;
   }
+  /// The input of a call and a place for its result.
+  static std::pair<Buffer<float>, Buffer<float>> buffers_of(const Executor& exec, VirtualCall& call) {
+    return {exec.buffer<float>(call.values(0)).value(), exec.buffer<float>(65536).value()};
+  }
   /// Of one call without a shadow.
   double seconds_on(const char* backend, VirtualCall& call, const Executor& exec) {
     const Executor pinned = exec.with({.frozen = true, .backend = backend, .explore_credit = 0});
@@ -102,17 +106,16 @@ TEST_F(Shadows, TheShareOfThePolicyIsKept) {
 TEST_F(Shadows, ABufferStaysWhereItIs) {
   const Executor exec = executor(kFast, kSlow);
   VirtualCall call("virtual_gelu", kShape);
-  auto x = exec.buffer<float>(call.values(0));
-  auto y = exec.buffer<float>(65536);
-  const std::vector<Operand> operands = {*x, *y};
+  auto [x, y] = buffers_of(exec, call);
+  const std::vector<Operand> operands = {x, y};
   const std::int64_t blocks = machine_.live_blocks();
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(exec.run(call.op(), call.args(), operands).ok());
   EXPECT_EQ(exec.counters().on_device, 0) << "nothing was booked on the buffers that makes them move";
   EXPECT_EQ(exec.counters().shadowed, 20);
-  EXPECT_FALSE(x->on_device());
-  EXPECT_FALSE(y->on_device());
+  EXPECT_FALSE(x.on_device());
+  EXPECT_FALSE(y.on_device());
   EXPECT_EQ(machine_.live_blocks(), blocks);
-  const auto got = y->read();
+  const auto got = y.read();
   ASSERT_TRUE(got.ok());
   EXPECT_TRUE(std::equal(got->begin(), got->end(), call.expected().begin()));
 }
@@ -120,14 +123,13 @@ TEST_F(Shadows, ABufferStaysWhereItIs) {
 TEST_F(Shadows, ADeviceThatHasTheInputsNeedsNoWayIn) {
   const Executor exec = executor(kFast, kSlow);
   VirtualCall call("virtual_gelu", kShape);
-  auto x = exec.buffer<float>(call.values(0));
-  auto y = exec.buffer<float>(65536);
-  const std::vector<Operand> operands = {*x, *y};
+  auto [x, y] = buffers_of(exec, call);
+  const std::vector<Operand> operands = {x, y};
   ASSERT_TRUE(exec.run(call.op(), call.args(), operands).ok());
   const double with_way_in = exec.regret().mean;
   ASSERT_TRUE(exec.with(on_gpu()).run(call.op(), call.args(), operands).ok());
-  ASSERT_TRUE(y->overwrite().ok());
-  ASSERT_TRUE(x->on_device() && x->on_host());
+  ASSERT_TRUE(y.overwrite().ok());
+  ASSERT_TRUE(x.on_device() && x.on_host());
   const std::int64_t uploads = exec.counters().uploads;
   ASSERT_TRUE(exec.run(call.op(), call.args(), operands).ok());
   EXPECT_EQ(exec.counters().uploads, uploads);
@@ -137,12 +139,11 @@ TEST_F(Shadows, ADeviceThatHasTheInputsNeedsNoWayIn) {
 TEST_F(Shadows, AResultThatWouldStayOnTheDevicePaysNoWayHome) {
   const Executor exec = executor(kFast, kSlow);
   VirtualCall call("virtual_gelu", kShape);
-  auto x = exec.buffer<float>(call.values(0));
-  auto y = exec.buffer<float>(65536);
-  const std::vector<Operand> operands = {*x, *y};
+  auto [x, y] = buffers_of(exec, call);
+  const std::vector<Operand> operands = {x, y};
   ASSERT_TRUE(exec.run(call.op(), call.args(), operands).ok());
   const double paid = exec.regret().mean;
-  y->stay_on_device();
+  y.stay_on_device();
   ASSERT_TRUE(exec.run(call.op(), call.args(), operands).ok());
   EXPECT_EQ(exec.counters().on_device, 0);
   EXPECT_GT(exec.regret().max, 1.1 * paid);
@@ -210,14 +211,13 @@ TEST_F(Shadows, OfABusyDeviceWaitAsCallsDo) {
 TEST_F(Shadows, ThatWouldPushBuffersOutDoNotRun) {
   const Executor exec = executor(kFast, kSlow);
   VirtualCall call("virtual_gelu", kShape);
-  auto kept = exec.buffer<float>(call.values(0));
-  auto result = exec.buffer<float>(65536);
-  const std::vector<Operand> operands = {*kept, *result};
+  auto [kept, result] = buffers_of(exec, call);
+  const std::vector<Operand> operands = {kept, result};
   ASSERT_TRUE(exec.with(on_gpu()).run(call.op(), call.args(), operands).ok());
   machine_.memory_bytes = 2 * 65536 * 4;  // those two
   EXPECT_FALSE(runs_on_device(exec, call));
   EXPECT_EQ(exec.counters().evictions, 0);
-  EXPECT_TRUE(kept->on_device());
+  EXPECT_TRUE(kept.on_device());
   EXPECT_EQ(exec.counters().shadowed, 0);
 }
 
