@@ -130,7 +130,7 @@ Table plan_table(const Plan& plan) {
                             percent(row.saved.value),
                             fmt::format("{:.3f}", row.rank),
                             from_text(row.breakeven)};
-    if (priced) cells.push_back(row.cost_per_million > 0 ? three_digits(row.cost_per_million) : "-");
+    if (priced) cells.emplace_back(row.cost_per_million > 0 ? three_digits(row.cost_per_million) : "-");
     table.add(std::move(cells));
   }
   return table;
