@@ -122,6 +122,7 @@ static void describe(Io& io, typename Io::template Ref<PlanSet> s) {
   io.required("end_to_end", s.end_to_end);
   io.required("end_to_end_cpu", s.end_to_end_cpu);
   io.required("gpu_adds", s.gpu_adds);
+  io.added("transfers", s.transfers);
   io.required("device_bytes", s.device_bytes);
 }
 

@@ -190,6 +190,7 @@ PlanSet set_of(const Model& model, const std::vector<Priced>& all, const PlanInp
   out.end_to_end = amdahl(with_gpu);
   out.end_to_end_cpu = amdahl(with_cpu);
   out.gpu_adds = out.end_to_end.value / out.end_to_end_cpu.value;
+  out.transfers = best->transfer_seconds;
   out.device_bytes = best->device_bytes;
   return out;
 }

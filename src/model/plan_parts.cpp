@@ -124,6 +124,17 @@ Gain gain_of(const Plan& plan, PlanVerdict verdict) {
   return {amdahl(gpu), amdahl(cpu)};
 }
 
+/// Where the data of the rows is taken to be, where that is one for all of them.
+std::string_view data_of(const Plan& plan, PlanVerdict verdict) {
+  bool there = true, moved = true;
+  for (const PlanRow& row : plan.rows) {
+    if (row.verdict != verdict || row.action != "offload") continue;
+    there = there && row.best_gpu.regime == Regime::resident;
+    moved = moved && row.best_gpu.regime == Regime::roundtrip;
+  }
+  return there ? " with their data there" : moved ? " with their data moved at every call" : "";
+}
+
 /// A device of this machine has no profile of its own to be called by.
 std::string device_of(const Model& model, const Plan& plan) {
   const bool here = plan.gpu == plan.machine && model.gpu() && !model.gpu()->name.empty();
@@ -141,9 +152,9 @@ std::string verdict_text(const Model& model, const Plan& plan) {
   if (!now.empty()) {
     const Gain gain = gain_of(plan, PlanVerdict::offload_now);
     text = fmt::format(
-        "Offload {} to {}: {:.2f}x end to end ({:.2f}x to {:.2f}x), against {:.2f}x on the best CPU.",
+        "Offload {} to {}: {:.2f}x end to end ({:.2f}x to {:.2f}x){}, against {:.2f}x on the best CPU.",
         join(now), device_of(model, plan), gain.with_gpu.value, gain.with_gpu.low, gain.with_gpu.high,
-        gain.with_cpu.value);
+        data_of(plan, PlanVerdict::offload_now), gain.with_cpu.value);
   } else if (!fix.empty()) {
     // The best set knows ops alone.
     const double gain = std::max(plan.best_set.end_to_end_cpu.value,

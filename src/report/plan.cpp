@@ -153,6 +153,13 @@ std::string names_in_set(const Plan& plan) {
   return fmt::format("{}", fmt::join(groups, "; "));
 }
 
+/// Rows may be priced with their data there; together they pay for what crosses the link.
+std::string transfers_text(const PlanSet& set) {
+  constexpr double kLeast = 0.001;
+  if (set.transfers < kLeast) return {};
+  return fmt::format(", of the time before {} for data over the link", percent(set.transfers));
+}
+
 std::string plan_text(const Plan& plan, bool colour, int width) {
   std::string text = paint(wrap(plan.verdict, width, 0), Tone::strong, colour) + "\n\n";
   Table table = plan_table(plan);
@@ -161,13 +168,14 @@ std::string plan_text(const Plan& plan, bool colour, int width) {
   text += table.text(colour);
   if (!folded.empty()) text += paint(folded, Tone::dim, colour) + "\n";
   if (!plan.best_set.rows.empty()) {
-    text +=
-        "\n" +
-        wrap(fmt::format("Moved together ({}): {} end to end; the same on the best CPU {}; the GPU adds {}.",
-                         names_in_set(plan), doubtful_text(plan.best_set.end_to_end, "x"),
-                         doubtful_text(plan.best_set.end_to_end_cpu, "x"), times(plan.best_set.gpu_adds)),
-             width, 2) +
-        "\n";
+    text += "\n" +
+            wrap(fmt::format(
+                     "Moved together ({}): {} end to end{}; the same on the best CPU {}; the GPU adds {}.",
+                     names_in_set(plan), doubtful_text(plan.best_set.end_to_end, "x"),
+                     transfers_text(plan.best_set), doubtful_text(plan.best_set.end_to_end_cpu, "x"),
+                     times(plan.best_set.gpu_adds)),
+                 width, 2) +
+            "\n";
   }
   for (const std::string& note : plan.notes) text += paint(wrap(note, width, 2), Tone::dim, colour) + "\n";
   return text;

@@ -122,6 +122,7 @@ TEST(Plan, EachRowPaysItsOwnTransfersUnlessObjectsAreShared) {
   EXPECT_GT(shared.best_set.end_to_end.value, 1.5);
   EXPECT_GT(shared.best_set.gpu_adds, 1);
   EXPECT_EQ(shared.best_set.device_bytes, 240e6);
+  EXPECT_DOUBLE_EQ(shared.best_set.transfers, once + 0.01);
 }
 
 TEST(Plan, APriceGivesTheCostOfAMillionCalls) {
@@ -150,6 +151,22 @@ TEST(Plan, ADeviceOfThisMachineIsCalledByItsName) {
   };
   EXPECT_NE(sentence(both).find(" to this machine's Device:"), std::string::npos) << sentence(both);
   EXPECT_NE(sentence(device()).find(" to device:"), std::string::npos) << sentence(device());
+}
+
+TEST(Plan, ItsAnswerSaysWhereTheDataIsTakenToBe) {
+  const Model model(desk(), {}, device(), {});
+  Plan p = plan(model, two_items());
+  ASSERT_EQ(p.rows.size(), 2u);
+  const auto sentence = [&](Regime first, Regime second) {
+    for (PlanRow& r : p.rows) r.verdict = PlanVerdict::offload_now;
+    p.rows[0].best_gpu.regime = first, p.rows[1].best_gpu.regime = second;
+    return verdict_text(model, p);
+  };
+  using enum Regime;
+  EXPECT_NE(sentence(resident, resident).find("x) with their data there, against "), std::string::npos);
+  EXPECT_NE(sentence(roundtrip, roundtrip).find(" with their data moved at every call,"), std::string::npos);
+  EXPECT_EQ(sentence(resident, roundtrip).find("their data"), std::string::npos)
+      << "the table says whose is where";
 }
 
 TEST(Plan, OfADataSheetSaysSoEverywhere) {

@@ -96,6 +96,16 @@ TEST(PlanText, RowsThatMoveWithOthersSayWhatTheyWouldBeAlone) {
       << report::plan_text(made, false, 200);
 }
 
+TEST(PlanText, WhatCrossesTheLinkIsNamedWhereItTakesTime) {
+  Plan made = plan();
+  EXPECT_EQ(report::plan_text(made, false, 200).find("over the link"), std::string::npos);
+  made.best_set.transfers = 0.106;
+  EXPECT_NE(
+      report::plan_text(made, false, 200).find("end to end, of the time before 11 % for data over the link"),
+      std::string::npos)
+      << report::plan_text(made, false, 200);
+}
+
 TEST(PlanText, MarksATieWithTheRowAbove) {
   Plan tied = plan();
   tied.rows[1].tie = true;

@@ -106,6 +106,7 @@ export interface Plan {
     end_to_end: Doubtful;
     end_to_end_cpu: Doubtful;
     gpu_adds: number;
+    transfers?: number;
     device_bytes: number;
   };
   notes?: string[];

@@ -3,7 +3,7 @@
 //
 // The answer, before everything else: what to do, what it gains end to end, against which CPU, and how sure that is.
 import { el } from "./dom";
-import { sentence, times } from "./format";
+import { percent, sentence, times } from "./format";
 import type { Doubtful, Plan, Report } from "./types";
 
 function figure(label: string, value: string, note: string): HTMLElement {
@@ -36,12 +36,17 @@ function namesInSet(plan: Plan, names: string[]): string {
     .join("; ");
 }
 
+/** Rows may be priced with their data there; together they pay for what crosses the link. */
+function overTheLink(share = 0): string {
+  return share < 0.001 ? "" : `, of the time before ${percent(share)} for data over the link`;
+}
+
 export function verdict(plan: Plan): HTMLElement {
   const set = plan.best_set;
   const figures = el("div", { class: "figures" });
   if (set && set.rows.length > 0) {
     figures.append(
-      doubtfulFigure("whole program, moved together", set.end_to_end, namesInSet(plan, set.rows)),
+      doubtfulFigure("whole program, moved together", set.end_to_end, namesInSet(plan, set.rows) + overTheLink(set.transfers)),
       doubtfulFigure("the same on the best CPU", set.end_to_end_cpu, "all cores, SIMD"),
       figure("what the GPU adds to that", times(set.gpu_adds), "the first divided by the second"),
     );
