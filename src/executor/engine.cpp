@@ -333,7 +333,7 @@ void Engine::compare(const Asked& asked, const Request& request, const Terms& te
   try {
     if (auto right = shadow(asked, request, terms, candidate, seconds); !right.ok())
       outcome = std::move(right).take_error();
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception&) {
     // No memory for a second result: not compared.
   }
 }

@@ -144,8 +144,12 @@ std::string Engine::guard_note(const Request& request, const Traffic& traffic, c
     const std::int64_t below = guards_->of[known].below.load(std::memory_order_acquire);
     const fulcrum_kernel* kernel = guards_->of[known].kernel.load(std::memory_order_acquire);
     if (!kernel || request.args.dim[0] >= below) return {};
-    return fmt::format("exec.{0}() on vectors of less than {1} asks for no decision: {0}/{2} runs at once",
-                       request.facts->op->name, below, kernel->variant);
+    std::string name = "a kernel of the CPU";
+    for (const Candidate& candidate : table().candidates(request.op)) {
+      if (&candidate.kernel.entry() == kernel) name = candidate.kernel.name();
+    }
+    return fmt::format("exec.{}() on vectors of less than {} asks for no decision: {} runs at once",
+                       request.facts->op->name, below, name);
   }
   return {};
 }

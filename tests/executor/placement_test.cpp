@@ -92,6 +92,20 @@ TEST_F(Placement, ExplainSaysWhatWouldFlipIt) {
   EXPECT_GT(why->margin, 1);
 }
 
+TEST_F(Placement, ExplainSaysWhereTypedCallsAskForNoDecision) {
+  const Executor exec = testing::virtual_executor(machine_);
+  const auto said = [&](const Executor& of, const char* text, Place data) {
+    const std::string all = of.explain("relu", shape(text), data)->text();
+    return all.find("exec.relu() on vectors of less than ") != std::string::npos &&
+           all.find("asks for no decision: relu/simd/default runs at once") != std::string::npos;
+  };
+  EXPECT_TRUE(said(exec, "n=8", Place::host));
+  EXPECT_FALSE(said(exec, "n=67108864", Place::host));
+  EXPECT_FALSE(said(exec, "n=8", Place::device));
+  EXPECT_FALSE(said(exec.with(on_gpu()), "n=8", Place::host))
+      << "no guard decides for a backend that was named";
+}
+
 TEST_F(Placement, OperandsThatStayMoveOnceAndTheirCallsFollow) {
   const Executor exec = testing::virtual_executor(machine_);
   testing::VirtualCall call("virtual_add", "n=262144");

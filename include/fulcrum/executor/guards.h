@@ -71,9 +71,9 @@ inline constexpr std::array<std::string_view, 28> kKnownNames = {"vec_add",
                                                                  "conv_entropy_segment",
                                                                  "hnsw_search"};
 inline constexpr std::size_t kKnownCount = kKnownNames.size();
-/// The first of them, up to dot, look at their guard.
-inline constexpr std::size_t kGuardedCount = 10;
 constexpr std::size_t number_of(Known op) { return static_cast<std::size_t>(op); }
+/// The first of them, up to dot, look at their guard.
+inline constexpr std::size_t kGuardedCount = number_of(Known::dot) + 1;
 
 /// Calls on host memory with fewer elements than `below` run on `kernel`, which needs no plan and takes every shape.
 struct GuardEntry {
