@@ -4,10 +4,12 @@
 // See forks.h.
 #include "executor/forks.h"
 
+#include <fulcrum/backends.h>
 #include <fulcrum/backends/workers.h>
 #include <fulcrum/stats.h>
 
 #include <algorithm>
+#include <map>
 
 namespace fulcrum::executor {
 namespace {
@@ -25,20 +27,35 @@ constexpr std::size_t kAgree = 3;
 // Of a call's time, at least, is left when the forks that took longer are taken off.
 constexpr double kLeastLeft = 0.3;
 
-/// Seconds of one fork; less than 0: another job was under way, and the caller did all of it.
+/// Seconds of one fork as calls fork, which go on without a thread that does not come. All have come before: one that
+/// begins only now would be missing from all of a round. Less than 0: another job was under way, and the caller did all
+/// of it.
 double time_round(int threads, const measure::Clock& clock) {
-  bool alone = false;
+  struct Job {
+    int threads, forked = kForks;
+  } job{threads};
+  const auto piece = [](void* context, std::int64_t first, std::int64_t last) {
+    auto& own = *static_cast<Job*>(context);
+    if (last - first == own.threads) --own.forked;  // the caller does all of it: nobody else writes here
+  };
+  backends::on_each_thread(threads, piece, &job);
+  job.forked = kForks;
   const double begin = clock.now();
-  for (int i = 0; i < kForks; ++i) {
-    backends::on_each_thread(
-        threads,
-        [](void* context, std::int64_t first, std::int64_t last) {
-          if (last - first > 1) *static_cast<bool*>(context) = true;
-        },
-        &alone);
+  for (int i = 0; i < kForks; ++i) backends::parallel(threads, threads, piece, &job);
+  // Where the only other thread did not come to a fork those after it are none until it is back.
+  return job.forked > 0 ? (clock.now() - begin) / job.forked : -1;
+}
+
+/// By number of threads, of those that any look has.
+ForkTimes least_of(std::span<const ForkTimes> looks) {
+  std::map<int, double> least;
+  for (const ForkTimes& look : looks) {
+    for (const auto& [threads, seconds] : look) {
+      double& so_far = least.emplace(threads, seconds).first->second;
+      so_far = std::min(so_far, seconds);
+    }
   }
-  const double seconds = (clock.now() - begin) / kForks;
-  return alone ? -1 : seconds;
+  return {least.begin(), least.end()};
 }
 
 /// Somebody looked at so many threads, or at fewer and at more.
@@ -103,7 +120,9 @@ ForkWatch::ForkWatch(const measure::Clock& clock, ForkTimes usual, Look look)
       measure_(look ? std::move(look) : [&clock](int rounds) { return measure_forks(clock, rounds); }),
       usual_(std::move(usual)) {
   if (!usual_.empty()) return;
-  usual_ = now_ = measure_(kUsualRounds);
+  // All times of a calibration are levelled to these, so that one look that met a thread that was held up must not be it.
+  for (std::size_t i = 0; i < kAgree; ++i) last_.push_back(measure_(kUsualRounds));
+  usual_ = now_ = least_of(last_);
   last_.assign(kAgree, usual_);
   next_ = clock_->now() + kWatchEvery;
 }

@@ -52,8 +52,9 @@ TEST(Forks, TimesOfACalibrationAreThoseOfOneMachine) {
   EXPECT_EQ(watch.as_usual(5e-6, 1, 2), 5e-6);
   // Another program has moved the cores apart.
   forks = {{2, 0.7e-6}, {4, 1.4e-6}};
+  looks = 0;
   watch.look();
-  EXPECT_EQ(looks, 1) << "the last look is not long ago";
+  EXPECT_EQ(looks, 0) << "the last look is not long ago";
   const auto look_thrice = [&] {
     for (int i = 0; i < 3; ++i) {
       now += 1;
@@ -61,7 +62,7 @@ TEST(Forks, TimesOfACalibrationAreThoseOfOneMachine) {
     }
   };
   look_thrice();
-  EXPECT_EQ(looks, 4);
+  EXPECT_EQ(looks, 3);
   EXPECT_NEAR(watch.as_usual(5e-6, 1, 2), 4.5e-6, 1e-15);
   EXPECT_NEAR(watch.as_usual(20e-6, 10, 4), 10e-6, 1e-15) << "ten phases";
   EXPECT_NEAR(watch.as_usual(1e-6, 10, 4), 0.3e-6, 1e-15) << "something is left";
@@ -87,6 +88,24 @@ TEST(Forks, OneLookThatMetAThreadThatWasHeldUpSaysNothing) {
     now += 1;
     watch.look();
     EXPECT_EQ(watch.as_usual(20e-6, 1, 16), 20e-6);
+  }
+}
+
+TEST(Forks, AThreadThatWasHeldUpAtTheBeginningIsNotWhatIsUsual) {
+  double now = 0;
+  const measure::Clock clock{.now = [&now] { return now; }};
+  // On 16 virtual cores the first look of a calibration said 381 us; calls took 2.
+  const std::vector<ForkTimes> first = {{{2, 0.4e-6}, {16, 381e-6}}, {{2, 90e-6}}, {{2, 0.5e-6}, {16, 2e-6}}};
+  std::size_t look = 0;
+  ForkWatch watch(clock, {}, [&](int) {
+    now += 1e-3;
+    return first[std::min(look++, first.size() - 1)];
+  });
+  EXPECT_EQ(watch.usual(), (ForkTimes{{2, 0.4e-6}, {16, 2e-6}}));
+  for (int i = 0; i < 4; ++i) {
+    now += 1;
+    watch.look();
+    EXPECT_EQ(watch.as_usual(5e-6, 1, 16), 5e-6);
   }
 }
 
