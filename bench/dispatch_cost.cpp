@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a decision costs: nanoseconds of the guard, of calls seen before, of the grid and of the full model, alone and
-// with 16 threads at once; the grid also with one call in 64 booked by the tracker, whose cost then counts. Prints a
-// table and writes fulcrum.dispatch_cost/1 to the file named.
+// with 16 threads at once; the grid also with one call in 64 booked by the tracker, whose cost then counts. All are
+// measured in turns, round after round: of the rounds' medians and 99th percentiles it gives the middle and its interval.
+// Prints a table and writes fulcrum.dispatch_cost/1 to the file named.
 //   dispatch_cost [FILE]
 #include <fmt/format.h>
 #include <fulcrum/measure.h>
@@ -20,15 +21,11 @@
 namespace fulcrum::executor {
 namespace {
 
-constexpr int kCalls = 64;  // timed together: a clock read costs as much as a decision
-constexpr int kBatches = 4000;
+constexpr int kCalls = 64;      // timed together: a clock read costs as much as a decision
+constexpr int kBatches = 1000;  // of each thread in a round
+constexpr int kRounds = 15;     // no fewer have an interval at 95 % that leaves anything out
 constexpr int kShapes = 48;
-
-struct Cost {
-  std::string tier;
-  int threads = 1;
-  double median_ns = 0, p99_ns = 0;
-};
+constexpr double kAlpha = 0.05;
 
 /// Calls of one op that all are answered by one tier.
 struct Workload {
@@ -96,19 +93,42 @@ std::vector<double> batches_of(const Workload& work, Tier tier, bool tracked, Tr
   return times;
 }
 
-Cost cost_of(const Workload& work, std::string name, Tier tier, int threads, bool tracked, Tracker& tracker) {
-  if (work.calls.empty()) return {std::move(name), threads, 0, 0};
-  std::vector<std::vector<double>> by_thread(static_cast<std::size_t>(threads));
+/// One line of the table, and what its rounds took.
+struct Cost {
+  std::string name;
+  const Workload* work;
+  Tier tier;
+  bool tracked;
+  int threads;
+  std::vector<double> medians_ns = {}, p99s_ns = {};
+};
+
+void add_round(Cost& cost, Tracker& tracker) {
+  if (cost.work->calls.empty()) return;
+  std::vector<std::vector<double>> by_thread(static_cast<std::size_t>(cost.threads));
   {
     std::vector<std::jthread> running;
     running.reserve(by_thread.size());
     for (auto& times : by_thread)
       running.emplace_back(
-          [&work, tier, tracked, &tracker, &times] { times = batches_of(work, tier, tracked, tracker); });
+          [&cost, &tracker, &times] { times = batches_of(*cost.work, cost.tier, cost.tracked, tracker); });
   }
   std::vector<double> all;
   for (const auto& times : by_thread) all.insert(all.end(), times.begin(), times.end());
-  return {std::move(name), threads, stats::median(all), stats::quantile(all, 0.99)};
+  cost.medians_ns.push_back(stats::median(all));
+  cost.p99s_ns.push_back(stats::quantile(all, 0.99));
+}
+
+std::string text_of(std::span<const double> ns) {
+  if (ns.empty()) return "-";
+  const auto interval = stats::median_interval_independent(ns, kAlpha);
+  return fmt::format("{:.1f} [{:.1f}, {:.1f}]", stats::median(ns), interval.low, interval.high);
+}
+
+Json interval_json(std::span<const double> ns) {
+  if (ns.empty()) return nullptr;
+  const auto interval = stats::median_interval_independent(ns, kAlpha);
+  return Json::array({interval.low, interval.high});
 }
 
 int run(int argc, char** argv) {
@@ -133,26 +153,40 @@ int run(int argc, char** argv) {
   const Workload surface = workload_of(**table, "matmul", Tier::model, which, tracker);
   std::vector<Cost> costs;
   for (const int threads : {1, 16}) {
-    costs.push_back(cost_of(line, "guard", Tier::guard, threads, false, tracker));
-    costs.push_back(cost_of(surface, "seen (matmul)", Tier::seen, threads, false, tracker));
-    costs.push_back(cost_of(line, "grid (gelu)", Tier::grid, threads, false, tracker));
-    costs.push_back(cost_of(line, "grid, tracked", Tier::grid, threads, true, tracker));
-    costs.push_back(cost_of(surface, "model (matmul)", Tier::model, threads, false, tracker));
+    costs.push_back({"guard", &line, Tier::guard, false, threads});
+    costs.push_back({"seen (matmul)", &surface, Tier::seen, false, threads});
+    costs.push_back({"grid (gelu)", &line, Tier::grid, false, threads});
+    costs.push_back({"grid, tracked", &line, Tier::grid, true, threads});
+    costs.push_back({"model (matmul)", &surface, Tier::model, false, threads});
   }
-  fmt::print("{}\n{:16} {:>8} {:>11} {:>11}\n", (*table)->describe(), "tier", "threads", "median ns",
-             "p99 ns");
+  for (int round = 0; round < kRounds; ++round) {
+    for (Cost& cost : costs) add_round(cost, tracker);
+  }
+  fmt::print("{}\n{} rounds; the middle of their medians and 99th percentiles, with its interval at 95 %\n",
+             (*table)->describe(), kRounds);
+  fmt::print("{:16} {:>8}  {:24}  {}\n", "tier", "threads", "median ns", "p99 ns");
   Json rows = Json::array();
   for (const Cost& cost : costs) {
-    fmt::print("{:16} {:>8} {:>11.1f} {:>11.1f}\n", cost.tier, cost.threads, cost.median_ns, cost.p99_ns);
-    rows.push_back(Json{{"tier", cost.tier},
+    fmt::print("{:16} {:>8}  {:24}  {}\n", cost.name, cost.threads, text_of(cost.medians_ns),
+               text_of(cost.p99s_ns));
+    const bool known = !cost.medians_ns.empty();
+    rows.push_back(Json{{"tier", cost.name},
                         {"threads", cost.threads},
-                        {"median_ns", cost.median_ns},
-                        {"p99_ns", cost.p99_ns}});
+                        {"median_ns", known ? stats::median(cost.medians_ns) : 0},
+                        {"median_ci_ns", interval_json(cost.medians_ns)},
+                        {"p99_ns", known ? stats::median(cost.p99s_ns) : 0},
+                        {"p99_ci_ns", interval_json(cost.p99s_ns)}});
   }
   const Json document{{"schema", "fulcrum.dispatch_cost/1"},
                       {"table", (*table)->describe()},
                       {"usable_threads", backends::usable_threads()},
+                      {"measured_utc", utc_now()},
+                      {"written_by", std::string("fulcrum ") + std::string(build_info().version) + " (" +
+                                         std::string(build_info().commit) + ")"},
                       {"calls_per_batch", kCalls},
+                      {"batches", kBatches},
+                      {"rounds", kRounds},
+                      {"level", 1 - kAlpha},
                       {"rows", rows}};
   if (argc > 1 && !write_file(argv[1], json_text(document, 1) + "\n").ok()) return 3;
   return 0;
