@@ -15,9 +15,13 @@ struct Picked {
 /// same number.
 struct Preference {
   std::vector<int> in_short, in_long;  // calls
+  std::vector<int> families = {};  // the same number, above 0: one kernel on several threads, more or fewer
   /// `sparing`: threads that a call holds are lost to others.
   const std::vector<int>& at(float log_seconds, bool sparing = false) const;
   std::size_t candidates() const { return in_short.size(); }
+  bool are_widths(std::size_t a, std::size_t b) const {
+    return a < families.size() && b < families.size() && families[a] > 0 && families[a] == families[b];
+  }
 };
 /// CPU before device; few threads before many in short calls and many before few in long ones.
 Preference preference_of(std::span<const Candidate> candidates);

@@ -54,8 +54,39 @@ TEST(Pick, CandidatesOfOnePlaceAndWidthShareAPlaceInTheOrder) {
           << found[a].kernel.name() << " " << found[b].kernel.name();
       EXPECT_EQ(preference.in_short[a] < preference.in_short[b], found[a].threads < found[b].threads);
       EXPECT_EQ((preference.in_long[a] < preference.in_long[b]), (found[a].threads > found[b].threads));
+      const bool ours =
+          found[a].kernel.backend().name() == "threads" && found[b].kernel.backend().name() == "threads";
+      if (ours && found[a].kernel.dtype() == found[b].kernel.dtype()) {
+        EXPECT_TRUE(preference.are_widths(a, b)) << found[a].kernel.name() << " " << found[b].kernel.name();
+      }
+      if (found[a].threads == 1) {
+        EXPECT_FALSE(preference.are_widths(a, b)) << found[a].kernel.name();
+      }
     }
   }
+}
+
+TEST(Pick, MoreThreadsOfTheSameKernelAreTakenInLongCallsWhereTheyMayBeAsFast) {
+  // One thread, eight and sixteen of the same kernel, sixteen of a library.
+  const Preference preference{.in_short = {0, 1, 2, 2}, .in_long = {2, 1, 0, 0}, .families = {0, 1, 1, 2}};
+  Estimates costs;
+  costs.sigma.fill(0.2F);
+  const auto best_of = [&](double seconds, float one, float eight, float sixteen, float library) {
+    int c = 0;
+    for (const float slower : {one, eight, sixteen, library})
+      costs.log_seconds[static_cast<std::size_t>(c++)] = static_cast<float>(std::log(seconds)) + slower;
+    return pick(costs, 0b1111, 0, preference).best;
+  };
+  EXPECT_EQ(best_of(100e-6, 1, 0, 0.1F, 1), 2);
+  EXPECT_EQ(best_of(100e-6, 1, 0, 0.2F, 1), 1) << "that much slower they are slower";
+  EXPECT_EQ(best_of(100e-6, 1, 0.1F, 0, 1), 2);
+  EXPECT_EQ(best_of(2e-6, 1, 0, 0.1F, 1), 1) << "in short calls forks are what they take";
+  EXPECT_EQ(best_of(100e-6, 1, 0, 1, 0.1F), 1) << "a library's threads are others";
+  EXPECT_EQ(best_of(100e-6, 0, 0.1F, 0.1F, 1), 0) << "one thread shares its core with none of its own";
+  costs.sigma.fill(0.02F);
+  EXPECT_EQ(best_of(100e-6, 1, 0, 0.1F, 1), 1) << "known better than that";
+  costs.sigma.fill(0.2F);
+  EXPECT_EQ(pick(costs, 0b1111, 0, preference, true).best, 1) << "there are other callers";
 }
 
 TEST(Pick, FewThreadsAreForShortCallsAndManyForLongOnes) {
