@@ -226,8 +226,8 @@ std::string regrets(const std::vector<Folder>& folders) {
 # What the executor's choices cost
 
 Each set draws calls that the executor has not seen, times every way of each, and divides the time of the way that was
-chosen, the decision included, by that of the best way: 1 is perfect. [executing.md](executing.md#does-it-decide-well)
-has the method and what was learnt; `fulcrum bench --regret` measures a set and writes its file.
+chosen, the decision included, by that of the best way: 1 is perfect. [deciding-well.md](deciding-well.md) has the
+method and what was learnt; `fulcrum bench --regret` measures a set and writes its file.
 
 Asked for are a mean of at most {:.2f}, a 95th percentile of at most {:.2f} where the answer is about to change (near the
 break-even of the GPU; of several threads where there is no GPU), no call above {:.1f}, and a mean below that of every
