@@ -261,13 +261,22 @@ Result<Stored> stored_from_json(const Json& json, const TableKey& key, const bac
     const std::vector<int> places = places_of(*names, candidates);
     const auto at = static_cast<std::size_t>(op - ops.begin());
     OpPoints& into = stored.data.ops[at];
+    const bool has_changed = kernels->get<std::string>() != kernels_hash(candidates);
     for (const Json& point : *points) {
       auto read = read_point(**op, point, places, candidates.size());
-      if (!read) return corrupt(origin, fmt::format("a point of {} is not right", (*op)->name));
-      into.points.push_back(*std::move(read));
+      if (read) {
+        into.points.push_back(*std::move(read));
+      } else if (has_changed) {
+        // An op that has changed may have other parameters now: nothing is known of it, and the other ops are as right as
+        // they were.
+        into.points.clear();
+        break;
+      } else {
+        return corrupt(origin, fmt::format("a point of {} is not right", (*op)->name));
+      }
     }
     stored.known[at] = !into.points.empty();
-    if (kernels->get<std::string>() != kernels_hash(candidates)) {
+    if (has_changed) {
       into.grade = Grade::c;
       into.sigma = kChangedSigma;
       ++changed;

@@ -188,6 +188,32 @@ TEST_F(StoreTest, AnOpWhoseKernelsChangedIsOnlyAPrior) {
   EXPECT_EQ(written()["ops"].size(), 1u);
 }
 
+TEST_F(StoreTest, AnOpThatHasOtherParametersNowIsMissingAndTheOthersAreNot) {
+  Stored both = made_up();
+  both.data.ops[place_of("relu")] = both.data.ops[place_of("gelu")];
+  const ops::Op& relu = op_named("relu");
+  for (Point& point : both.data.ops[place_of("relu")].points)
+    point.samples.resize(candidates_of(relu, nullptr).size(), Sample{.seconds = 1e-6});
+  both.known[place_of("relu")] = true;
+  ASSERT_TRUE(save_stored(nullptr, options_, both).ok());
+  Json json = written();
+  for (Json& row : json["ops"]) {
+    if (row["op"] != "gelu") continue;
+    row["kernels"] = "0000000000000000";
+    row["points"][1]["shape"] = "rows=3";
+  }
+  rewrite(json);
+  const auto loaded = load_stored(nullptr, options_);
+  ASSERT_TRUE(loaded) << said_;
+  EXPECT_FALSE(loaded->known[place_of("gelu")]);
+  EXPECT_TRUE(loaded->known[place_of("relu")]);
+  EXPECT_NE(loaded->data.description.find("kernels of 1 op have changed"), std::string::npos)
+      << loaded->data.description;
+  const std::vector<std::string> renew = ops_to_renew(nullptr, options_);
+  EXPECT_NE(std::find(renew.begin(), renew.end(), "gelu"), renew.end());
+  EXPECT_EQ(std::find(renew.begin(), renew.end(), "relu"), renew.end());
+}
+
 TEST_F(StoreTest, AnOpThatOnlyAnotherProgramHasStaysInTheFile) {
   ASSERT_TRUE(save_stored(nullptr, options_, made_up()).ok());
   Json json = written();
