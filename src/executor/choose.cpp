@@ -4,6 +4,8 @@
 // See choose.h.
 #include "executor/choose.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -97,6 +99,21 @@ Picked pick(const Estimates& costs, Mask possible, Mask on_device, const Prefere
       runner_up = c;
   }
   return {best, runner_up};
+}
+
+std::string tie_note(const Explanation& out, std::span<const Candidate> candidates) {
+  if (out.margin <= 0 || out.margin >= 1) return {};
+  const auto number = [&](const Way& way) {
+    const auto found = std::find_if(candidates.begin(), candidates.end(),
+                                    [&](const Candidate& one) { return one.kernel.name() == way.name; });
+    return static_cast<std::size_t>(found - candidates.begin());
+  };
+  const std::size_t taken = number(out.ways[0]), next = number(out.ways[1]);
+  if (!preference_of(candidates).are_widths(taken, next) ||
+      candidates[taken].threads <= candidates[next].threads)
+    return {};
+  return fmt::format("{} and {} are as fast within the doubt: long calls take more threads then",
+                     out.ways[0].name, out.ways[1].name);
 }
 
 }  // namespace fulcrum::executor

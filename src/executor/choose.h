@@ -31,6 +31,9 @@ Preference preference_of(std::span<const Candidate> candidates);
 Picked pick(const Estimates& costs, Mask possible, Mask on_device, const Preference& preference,
             bool sparing = false);
 
+/// Why a call takes more threads of a kernel that is said to be faster on fewer of them; empty: it does not.
+std::string tie_note(const Explanation& out, std::span<const Candidate> candidates);
+
 /// floor(log2(flops + bytes)) in 0..63.
 inline std::uint8_t size_class_of(double flops, double bytes) {
   const double size = flops + bytes > 1 ? flops + bytes : 1;

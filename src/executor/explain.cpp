@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "executor/choose.h"
 #include "executor/engine.h"
 
 namespace fulcrum::executor {
@@ -207,6 +208,7 @@ Explanation Engine::explain(const Request& request, Traffic traffic, const Terms
   });
   if (out.ways.size() > 1 && out.ways[1].why_not.empty() && out.ways[0].seconds > 0)
     out.margin = out.ways[1].seconds / out.ways[0].seconds;
+  if (std::string note = tie_note(out, candidates); !note.empty()) out.notes.push_back(std::move(note));
   out.notes.push_back(fmt::format("table: {}", table().describe()));
   if (!table().measured(request.op))
     out.notes.push_back(

@@ -89,6 +89,34 @@ TEST(Pick, MoreThreadsOfTheSameKernelAreTakenInLongCallsWhereTheyMayBeAsFast) {
   EXPECT_EQ(pick(costs, 0b1111, 0, preference, true).best, 1) << "there are other callers";
 }
 
+TEST(Pick, ATieBetweenThreadsOfOneKernelIsExplained) {
+  const backends::Backend* threads = backends::find("threads").value();
+  const backends::Backend* simd = backends::find("simd").value();
+  fulcrum_kernel one{}, eight{}, all{};
+  one.op = eight.op = all.op = "gelu";
+  one.variant = all.variant = "default";
+  eight.variant = "t8";
+  one.threads = 1, eight.threads = 8, all.threads = 16;
+  const std::vector<Candidate> candidates = {
+      {backends::Kernel(simd, &one), Place::host, 1},
+      {backends::Kernel(threads, &eight), Place::host, 8},
+      {backends::Kernel(threads, &all), Place::host, 16},
+  };
+  const auto note = [&](int taken, int next, double margin) {
+    Explanation out;
+    for (const int c : {taken, next})
+      out.ways.push_back({.name = candidates[static_cast<std::size_t>(c)].kernel.name()});
+    out.margin = margin;
+    return tie_note(out, candidates);
+  };
+  EXPECT_EQ(note(2, 1, 0.9),
+            "gelu/threads/default and gelu/threads/t8 are as fast within the doubt: long calls take more "
+            "threads then");
+  EXPECT_EQ(note(2, 1, 1.2), "") << "it is the fastest anyhow";
+  EXPECT_EQ(note(1, 2, 0.99), "") << "few threads of a short call";
+  EXPECT_EQ(note(2, 0, 0.99), "") << "one thread is no width of it";
+}
+
 TEST(Pick, FewThreadsAreForShortCallsAndManyForLongOnes) {
   const Preference preference{.in_short = {0, 1, 2}, .in_long = {1, 0, 2}};  // the last one on the device
   Estimates costs;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What deciding costs: held-out calls timed in every way, and the chosen way against the best one. See
-// docs/executing.md.
+// docs/deciding-well.md.
 #pragma once
 
 #include <fulcrum/core.h>
