@@ -56,6 +56,9 @@ struct Subject {
   std::function<Status(std::int64_t count)> run;
   std::function<Status()> reset;  // optional
   std::int64_t least_calls = 1;   // of a sample: calls that overlap make sense as a batch only
+  /// That a call keeps busy. Beside another subject's threads, which go on spinning when they are idle, calls on several
+  /// are settled before they are timed.
+  int threads = 1;
 };
 
 /// Timing alone: everything of a Measurement that does not need an op. Flags: low_n, too_few_samples,

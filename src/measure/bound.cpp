@@ -233,7 +233,7 @@ Status Bound::first_run() {
 }
 
 Subject Bound::subject() {
-  Subject subject{.name = kernel_.name()};
+  Subject subject{.name = kernel_.name(), .threads = kernel_.threads()};
   if (call_) {
     subject.run = [this](std::int64_t count) -> Status {
       const fulcrum_status status = call_->run(count);

@@ -66,6 +66,35 @@ TEST(Compare, BothSidesRunTheSameNumberOfCallsInterleaved) {
   EXPECT_EQ(std::count(first, counts.end(), 50), static_cast<std::ptrdiff_t>(slices));
 }
 
+// As two runtimes do whose idle threads spin on each other's cores: calls take three times as long until those sleep.
+TEST(Compare, ThreadsOfTheOtherSideThatStillSpinDoNotCount) {
+  for (const int threads : {1, 2}) {
+    FakeClock clock;
+    char last = 0;
+    double changed = 0;
+    const auto side = [&](char name, double call_seconds, double spin_seconds) {
+      return Subject{.name = std::string(1, name),
+                     .run = [&, name, call_seconds, spin_seconds](std::int64_t count) -> Status {
+                       if (last != name) changed = clock.now_seconds();
+                       last = name;
+                       for (std::int64_t i = 0; i < count; ++i)
+                         clock.advance(call_seconds * (clock.now_seconds() < changed + spin_seconds ? 3 : 1));
+                       return {};
+                     },
+                     .threads = threads};
+    };
+    // The threads of b spin for longer than those of a.
+    const auto result =
+        compare(side('a', 2e-6, 400e-6), side('b', 3e-6, 50e-6), Config{.clock = clock.clock()});
+    ASSERT_TRUE(result.ok());
+    if (threads > 1) {
+      EXPECT_NEAR(result->speedup, 1.5, 0.01);
+    } else {
+      EXPECT_LT(result->speedup, 1) << "one thread each: nobody spins, and nobody waits for it";
+    }
+  }
+}
+
 TEST(Compare, IdenticalSubjectsAreTheSame) {
   FakeClock clock;
   const auto result = compare_fakes(clock, {.call_seconds = 1e-6, .noise = 0.01, .seed = 1},
