@@ -44,9 +44,8 @@ SamplePlan plan_samples(double sample_cost_seconds, double left_seconds, std::in
 struct RoundPlan {
   std::int64_t calls = 1;
   int slices = 1;
-  bool prime = false;  // one untimed call before each slice: the other side has just used the caches
-  bool settle =
-      false;  // untimed calls where the sides change: idle threads of the other one are still spinning
+  bool prime = false;   // one untimed call before each slice: the other side has just used the caches
+  bool settle = false;  // untimed calls where sides change: idle threads of the other one still spin
 };
 RoundPlan plan_round(double call_seconds_a, double call_seconds_b, const Clock& clock,
                      double min_batch_seconds, bool has_reset, std::int64_t least_calls = 1);
