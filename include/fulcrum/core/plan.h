@@ -124,8 +124,7 @@ struct PlanSet {
   Doubtful end_to_end;
   Doubtful end_to_end_cpu;  // the whole on the best CPU configuration
   double gpu_adds = 0;      // end_to_end / end_to_end_cpu
-  double transfers =
-      0;  // of the program's time as it is, for data that crosses the link: contained in end_to_end
+  double transfers = 0;     // share of the time as it is, for data over the link: contained in end_to_end
   double device_bytes = 0;
 };
 
